@@ -33,7 +33,8 @@ thorough: kernels extras ## Run all tests with the repeats that `make test` leav
 	    -n auto --dist worksteal $(TEST_ARGS)
 
 extras: $(VENV)/.dev ## Get what single tests need: a browser, pyright, Spark Connect, an object store
-	$(BIN)/python -m pip install --quiet pyright==1.1.414 'pyspark[connect]' 'moto[s3,server]==5.2.5'
+	$(BIN)/python -m pip install --quiet pyright==1.1.414 'pyspark[connect]' 'moto[s3,server]==5.2.5' \
+	    'obstore>=0.12,<0.13'
 	$(BIN)/python tests/support/browser.py
 
 cover: $(VENV)/.dev ## Run all tests and tell which lines they reach

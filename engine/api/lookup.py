@@ -14,7 +14,7 @@ from engine.archives.rows import restored
 from engine.facts.roles import check_fact_roles
 from engine.jobs.lookup.run import run_lookup
 from engine.jobs.lookup.sinks import FolderSink, MemorySink
-from engine.jobs.output import output_at
+from engine.jobs.output_at import output_at
 from engine.jobs.streams import open_source
 from engine.options import where
 from engine.options.lookup import LOOKUP, Lookup, LookupOptions, lookup_of, with_identity

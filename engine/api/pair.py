@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from engine.api.frames import Frame, home_of, in_arrow
 from engine.api.result import Outputs, kind_of, moments
@@ -17,6 +15,8 @@ from engine.archives.rows import restored
 from engine.options.command import Given
 from engine.options.replay import JobOptions
 from engine.runtime.errors import SpecError
+from engine.runtime.listing import rejected_of
+from engine.runtime.uris import Place
 
 
 class Pair(NamedTuple):
@@ -28,7 +28,7 @@ class Pair(NamedTuple):
     """What one tick is, where the files do not say it."""
     time: pa.DataType
     """Of the left stream's column of times."""
-    kept: Path | None
+    kept: Place | None
     """Folder that was asked for."""
 
     def outputs(self) -> Outputs:
@@ -54,13 +54,10 @@ class Pair(NamedTuple):
         self.tell(report)
         found.times[times] = self.moments(report)
         return {
-            path.stem: restored(
-                pq.read_table(path),
-                {own.name: own.type for own in given[path.stem].schema}
-                if path.stem in given
-                else {},
+            side: restored(
+                table, {own.name: own.type for own in given[side].schema} if side in given else {}
             )
-            for path in sorted((found.place / "_rejected").glob("*.parquet"))
+            for side, table in rejected_of(found.place).items()
         }
 
     def tell(self, report: dict[str, Any]) -> None:

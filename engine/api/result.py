@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 from rich.console import Console
 
 from engine.api.frames import loaded
@@ -24,6 +23,8 @@ from engine.report.envelope import check_place
 from engine.report.record import keep_record
 from engine.report.shown import Request, Shown
 from engine.runtime.errors import did_you_mean
+from engine.runtime.listing import dataset
+from engine.runtime.uris import Place
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,18 +65,18 @@ class Outputs:
 
     Parameters
     ----------
-    folder : Path or None
+    folder : Path, Uri or None
         None: a temporary one that goes with this object, `place` below it for the dataset.
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Place | None) -> None:
         self.kinds: dict[str, pa.DataType] = {}
         self.times: dict[str, pa.DataType] = {}
         if folder is None:
             home = Path(tempfile.mkdtemp(prefix="winnow-"))
             weakref.finalize(self, shutil.rmtree, home, ignore_errors=True)
             folder = home / "out"
-        self.place = folder
+        self.place: Place = folder
 
     @cached_property
     def table(self) -> pa.Table:
@@ -84,7 +85,7 @@ class Outputs:
 
     def reader(self) -> pa.RecordBatchReader:
         """Return the rows, batch by batch, in their order."""
-        batches = ds.dataset(self.place, format="parquet").scanner().to_reader()
+        batches = dataset(self.place).scanner().to_reader()
         schema = self._typed(batches.schema.empty_table()).schema
 
         def typed() -> Iterator[pa.RecordBatch]:
@@ -95,7 +96,7 @@ class Outputs:
 
     def first(self, rows: int) -> pa.Table:
         """Return the first rows."""
-        return self._typed(ds.dataset(self.place, format="parquet").head(rows))
+        return self._typed(dataset(self.place).head(rows))
 
     def _typed(self, table: pa.Table) -> pa.Table:
         table = restored(table, self.kinds)

@@ -19,6 +19,7 @@ from engine.options.grid import parse_windows
 from engine.options.replay import JobOptions, job_of, sided
 from engine.runtime.disk import scratch_folder
 from engine.runtime.errors import WinnowError
+from engine.runtime.listing import rejected_of
 from engine.runtime.streams import SIDES
 from engine.runtime.time_units import parse_instant, parse_window
 
@@ -212,7 +213,7 @@ def read_several(
     with scratch_folder() as folder:
         place = given.setdefault("out", folder / "out")
         report = run()
-        aside = {path.stem: pq.read_table(path) for path in (place / "_rejected").glob("*.parquet")}
+        aside = rejected_of(place)
         if kept:
             return None, report, aside
         report["out"] = None

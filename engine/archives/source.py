@@ -14,6 +14,7 @@ import pyarrow as pa
 from engine.archives import texts
 from engine.runtime import storage
 from engine.runtime.errors import InputError, did_you_mean
+from engine.runtime.listing import files_at
 from engine.runtime.uris import Uri, source_of
 
 FORMATS = {
@@ -140,7 +141,7 @@ def _find(where: str, side: str) -> list[str]:
     """Return the absolute paths that `where` means, sorted."""
     if isinstance(where, Uri):
         try:
-            return list(storage.files_at(where))
+            return list(files_at(where))
         except InputError as error:
             raise InputError(f"{side} archive: {error}") from None
     place = Path(where).expanduser()

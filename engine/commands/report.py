@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Annotated, TypedDict
-
-import pyarrow.parquet as pq
 
 from engine.commands.asked import Asked
 from engine.commands.telling import telling
@@ -17,9 +14,9 @@ from engine.jobs.sweep.run import SweepResult
 from engine.jobs.sweep.shown import sweep_shown
 from engine.options import where
 from engine.options.command import Command, Group
-from engine.options.kinds import PLACE
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option
+from engine.options.storage import ANYWHERE, Storage
 from engine.report.envelope import Report
 from engine.report.joins import bound_shown, lookup_shown, multijoin_shown, replay_shown
 from engine.report.record import Record, recorded
@@ -27,6 +24,9 @@ from engine.report.sample_table import sample_shown
 from engine.report.shown import Shown
 from engine.report.tables import terminal
 from engine.runtime.errors import InputError, WinnowError
+from engine.runtime.listing import files_of
+from engine.runtime.storage import parquet_file
+from engine.runtime.uris import Place, place_of
 
 
 class Folder(TypedDict, total=False):
@@ -34,14 +34,14 @@ class Folder(TypedDict, total=False):
 
     folder: Annotated[
         where.PathLike,
-        Option("folder of outputs that a command has written", PLACE, positional=True),
+        Option("folder of outputs that a command has written", ANYWHERE, positional=True),
     ]
 
 
 COMMAND = Command(
     "report",
     MEANINGS["report"],
-    (Group("", (Folder,)), Group("output", (where.Pictures,))),
+    (Group("", (Folder, Storage)), Group("output", (where.Pictures,))),
     example="winnow report joined --html joined.html",
 )
 
@@ -64,7 +64,7 @@ def run(asked: Asked) -> int:
     return 0
 
 
-def _shown_again(folder: Path) -> Shown:
+def _shown_again(folder: Place) -> Shown:
     """Return what is shown of a folder of outputs."""
     record = recorded(folder)
     if record.task not in _TASKS:
@@ -74,18 +74,20 @@ def _shown_again(folder: Path) -> Shown:
     return _TASKS[record.task](record, folder)._replace(request=record.request)
 
 
-def _sweep(record: Record, folder: Path) -> Shown:
+def _sweep(record: Record, folder: Place) -> Shown:
     advice = [Advice.of(own) for own in record.content["advice"]]
-    return sweep_shown(SweepResult(pq.read_table(folder / TABLE), advice, record.content))
+    return sweep_shown(
+        SweepResult(parquet_file(files_of(folder)[TABLE]).read(), advice, record.content)
+    )
 
 
-def _sample(record: Record, _: Path) -> Shown:
+def _sample(record: Record, _: Place) -> Shown:
     place = record.content["aggregates_out"]
-    tables = {}
+    tables, files = {}, {} if place is None else files_of(place_of(place))
     for number, own in enumerate(record.content["aggregates"], start=1):
-        path = Path(place or "") / f"aggregate-{number}.parquet"
-        if place is not None and path.exists():
-            tables[own["aggregate"]] = pq.read_table(path)
+        path = files.get(f"aggregate-{number}.parquet")
+        if path is not None:
+            tables[own["aggregate"]] = parquet_file(path).read()
     if len(tables) < len(record.content["aggregates"]):
         print(  # noqa: T201
             "winnow report: aggregates are left out: they are shown if they were written with "
@@ -95,7 +97,7 @@ def _sample(record: Record, _: Path) -> Shown:
     return sample_shown(Report(record.content), tables)
 
 
-_TASKS: Mapping[str, Callable[[Record, Path], Shown]] = {
+_TASKS: Mapping[str, Callable[[Record, Place], Shown]] = {
     "replay": lambda own, _: replay_shown(Report(own.content)),
     "sweep": _sweep,
     "sample": _sample,

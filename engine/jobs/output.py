@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,13 +13,12 @@ import pyarrow.parquet as pq
 from engine.archives.moments import typed_times
 from engine.replay.layout import Outputs
 from engine.runtime.disk import (
-    claim,
     full_disk_reported,
-    remove_folder,
-    remove_leftovers,
-    undone_if_killed,
 )
 from engine.runtime.errors import OutputError
+from engine.runtime.storage import bytes_at
+from engine.runtime.uploads import new_file, write_bytes
+from engine.runtime.uris import Place
 from engine.sampling.layout import SampledOutputs
 
 IDS = pa.schema(
@@ -54,22 +53,22 @@ class PartWriter:
 
     Parameters
     ----------
-    path : Path
+    path : Path or Uri
     typed : bool
         False: columns stay as they are.
 
     Raises
     ------
     OutputError
-        By its methods, if the disk is full. There is no file then.
+        By its methods, if the disk is full or a store refuses. There is no file then.
     """
 
-    def __init__(self, path: Path, *, typed: bool = True) -> None:
-        self._path = path
-        times = path.parent / _TIMES
+    def __init__(self, path: Place, *, typed: bool = True) -> None:
+        self._file = new_file(path)
+        times = bytes_at(path.parent / _TIMES) if typed else None
         self._times = {}
-        if typed and times.exists():
-            self._times = _kinds(pa.ipc.read_schema(pa.py_buffer(times.read_bytes())))
+        if times is not None:
+            self._times = _kinds(pa.ipc.read_schema(pa.py_buffer(times)))
         self._writer: pq.ParquetWriter | None = None
 
     def write(self, table: pa.Table) -> None:
@@ -77,7 +76,9 @@ class PartWriter:
         table = typed_times(table, self._times)
         with self._removed_if_not_whole():
             if self._writer is None:
-                self._writer = pq.ParquetWriter(self._path, table.schema, compression="zstd")
+                self._writer = pq.ParquetWriter(
+                    self._file.begun(), table.schema, compression="zstd"
+                )
             self._writer.write_table(table)
 
     def close(self) -> bool:
@@ -86,18 +87,19 @@ class PartWriter:
             return False
         with self._removed_if_not_whole():
             self._writer.close()
+            self._file.publish()
         return True
 
     @contextmanager
     def _removed_if_not_whole(self) -> Iterator[None]:
         try:
-            with full_disk_reported("output", self._path.parent, "give a place on another disk"):
+            with full_disk_reported("output", self._file.home, "give a place on another disk"):
                 yield
         except OSError:
             with suppress(OSError):
                 if self._writer is not None:
                     self._writer.close()
-            self._path.unlink(missing_ok=True)
+            self._file.withdraw()
             raise
 
 
@@ -105,7 +107,7 @@ def _kinds(schema: pa.Schema) -> dict[str, pa.DataType]:
     return {field.name: field.type for field in schema}
 
 
-def write_file(path: Path, table: pa.Table, *, typed: bool = False) -> None:
+def write_file(path: Place, table: pa.Table, *, typed: bool = False) -> None:
     """Write a table as the file of a task; `typed` as for `PartWriter`.
 
     Raises
@@ -118,56 +120,37 @@ def write_file(path: Path, table: pa.Table, *, typed: bool = False) -> None:
     writer.close()
 
 
-class OutputFolder:
-    """A dataset under construction beside the place where it will stand.
-
-    What killed jobs have left there of the same dataset is removed.
+class Output(ABC):
+    """A dataset under construction, which stands in its place whole or not at all.
 
     Parameters
     ----------
-    place : Path
-        Must not exist.
+    place : Path or Uri
+    draft : Path or Uri
+    whole : Path
     option : str
         By which it was given, for errors.
 
     Attributes
     ----------
-    draft : Path
+    draft : Path or Uri
         Where tasks write parts: each attempt at a task files of its own names. Absolute, for a
         worker of Spark may run in another folder.
     whole : Path
-        Where the dataset is put together, here and by nobody else.
-
-    Raises
-    ------
-    OutputError
-        If it does, or cannot be made.
+        Where the driver puts the rest together, here and nobody else.
+    committed : bool
+        Whether it stands in its place.
     """
 
-    def __init__(self, place: Path, option: str = "--out") -> None:
-        self.place, self._option = place, option
+    def __init__(self, place: Place, draft: Place, whole: Path, option: str) -> None:
+        self.place, self.draft, self.whole, self.option = place, draft, whole, option
         self._times = pa.schema([])
-        if place.exists() or place.is_symlink():
-            raise OutputError(
-                f"output folder {place} exists: remove it or give another {option}; nothing is "
-                "overwritten"
-            )
-        self._aside = place.absolute().parent / f".{place.name}.{uuid.uuid4().hex}.tmp"
-        self.draft, self.whole = self._aside / "parts", self._aside / "whole"
-        self._made = [folder for folder in place.parents if not folder.exists()]
-        try:
-            self.draft.mkdir(parents=True)
-            self.whole.mkdir()
-            claim(self._aside)
-        except OSError as error:
-            self.discard()
-            raise OutputError(f"output folder {place} cannot be made: {error}") from error
-        remove_leftovers(place.parent, place.name)
+        self.committed = False
 
     def has_times(self, kind: pa.DataType, *names: str) -> None:
         """Say that columns of ticks are to be written as times of a type; before tasks begin."""
         self._times = pa.schema([(name, kind) for name in names])
-        (self.draft / _TIMES).write_bytes(self._times.serialize().to_pybytes())
+        write_bytes(self.draft / _TIMES, self._times.serialize().to_pybytes())
 
     def commit(self, parts: Mapping[str, int], schema: pa.Schema) -> None:
         """Put the dataset in its place: the named parts and whatever is in `whole`.
@@ -194,21 +177,23 @@ class OutputFolder:
                 pq.write_table(empty, self.whole / "part-00000.parquet")
             (self.whole / "_SUCCESS").touch()
         try:
-            self.whole.rename(self.place)
-        except OSError as error:
+            self.publish()
+        except FileExistsError as error:
             raise OutputError(
-                f"output folder {self.place} appeared while the job ran: give another "
-                f"{self._option}"
+                f"output folder {self.place} appeared while the job ran: give another {self.option}"
             ) from error
+        self.committed = True
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Raise `OutputError` where the disk is found full."""
-        with full_disk_reported("output folder", self.place, f"give another {self._option}"):
+        home = self.place if isinstance(self.place, Path) else self.whole
+        with full_disk_reported("output folder", home, f"give another {self.option}"):
             yield
 
+    @abstractmethod
     def take(self, name: str, wanted: str, rows: int) -> None:
-        """Move a file from where tasks write to where the dataset is put together.
+        """Take a file from where tasks write into the dataset.
 
         Parameters
         ----------
@@ -220,56 +205,47 @@ class OutputFolder:
         Raises
         ------
         OutputError
-            If it is missing or holds other than these rows.
+            If it is missing or holds other than these rows; in an object store, by `publish`.
         """
-        part = self.whole / wanted
-        if part.exists():
-            raise OutputError(f"part {wanted} of output {self.place} came twice: run it again")
-        part.parent.mkdir(exist_ok=True)
-        try:
-            (self.draft / name).rename(part)
-        except FileNotFoundError as error:
-            raise OutputError(
-                f"part {wanted} of output {self.place}, which a task has written, is not there: "
-                "give a folder that the driver and all executors see under the same path"
-            ) from error
-        try:
-            found = pq.read_metadata(part).num_rows
-        except pa.ArrowException as error:
-            raise OutputError(
-                f"part {wanted} of output {self.place} is damaged ({error}): run it again"
-            ) from error
-        if found != rows:
-            raise OutputError(
-                f"part {wanted} of output {self.place} holds {found} rows, and its task has "
-                f"reported {rows}: run it again"
-            )
 
+    @abstractmethod
+    def publish(self) -> None:
+        """Put the dataset in its place, at once.
+
+        Raises
+        ------
+        FileExistsError
+            If something has taken the place.
+        """
+
+    @abstractmethod
+    def withdraw(self) -> None:
+        """Remove the dataset from its place again."""
+
+    @abstractmethod
     def discard(self) -> None:
-        """Remove what was not committed, and the folders above that were made for it."""
-        remove_folder(self._aside)
-        for folder in self._made:
-            try:
-                folder.rmdir()
-            except OSError:  # not made after all, or something stands in it
-                return
+        """Remove what was not committed."""
 
+    def exists(self) -> OutputError:
+        """Return the error of a place that is taken."""
+        return OutputError(
+            f"output folder {self.place} exists: remove it or give another {self.option}; nothing "
+            "is overwritten"
+        )
 
-@contextmanager
-def output_at(place: Path | None, option: str = "--out") -> Iterator[OutputFolder | None]:
-    """Yield the dataset to construct for a place, None for none; discard it if it is not committed.
+    def twice(self, wanted: str) -> OutputError:
+        """Return the error of a part that came twice."""
+        return OutputError(f"part {wanted} of output {self.place} came twice: run it again")
 
-    Raises
-    ------
-    OutputError
-        If something is there already, or the place cannot be written.
-    """
-    if place is None:
-        yield None
-        return
-    output = OutputFolder(place, option)
-    try:
-        with undone_if_killed(output.discard), output.writing():
-            yield output
-    finally:
-        output.discard()
+    def damaged(self, wanted: str, error: Exception) -> OutputError:
+        """Return the error of a part that is no Parquet."""
+        return OutputError(
+            f"part {wanted} of output {self.place} is damaged ({error}): run it again"
+        )
+
+    def miscounted(self, wanted: str, found: int, rows: int) -> OutputError:
+        """Return the error of a part with other rows than its task has reported."""
+        return OutputError(
+            f"part {wanted} of output {self.place} holds {found} rows, and its task has reported "
+            f"{rows}: run it again"
+        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -13,11 +12,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from engine.archives.source import Archive
-from engine.jobs.output import IDS, OutputFolder, PartWriter
+from engine.jobs.output import IDS, Output, PartWriter
 from engine.lanes.facts import FactFile
 from engine.lanes.manifest import Prepared
 from engine.lanes.reader import LaneBatch
 from engine.runtime.errors import OutputError
+from engine.runtime.uris import Place
 
 
 class LanePart:
@@ -25,13 +25,13 @@ class LanePart:
 
     Parameters
     ----------
-    folder : Path
+    folder : Path or Uri
     lane : int
     number : int, optional
         Of a slice of the lane.
     """
 
-    def __init__(self, folder: Path, lane: int, number: int | None = None) -> None:
+    def __init__(self, folder: Place, lane: int, number: int | None = None) -> None:
         own = f"part-{lane:05d}" + ("" if number is None else f"-{number:05d}")
         self._name = f"{own}.{uuid.uuid4().hex[:8]}.parquet"
         self._writer = PartWriter(folder / self._name)
@@ -158,7 +158,7 @@ class Written(Protocol):
 
 
 def commit_parts(
-    output: OutputFolder,
+    output: Output,
     prepared: Prepared,
     archives: Sequence[Archive],
     results: Sequence[Written],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +17,8 @@ from engine.lanes.reader import lane_batches, streamed
 from engine.lanes.stored import Stored
 from engine.optimum.retained import NOT_STORED, Retained, to_follow
 from engine.replay.ranks import RetentionPlan
-from engine.runtime import storage
 from engine.runtime.errors import InputError
+from engine.runtime.listing import dataset
 from engine.runtime.streams import SIDES, StreamBatch
 from engine.runtime.uris import Place
 
@@ -28,7 +27,7 @@ RETAINED = pa.schema([("side", pa.string()), ("row", pa.int64()), ("until_ts", p
 
 
 def write_retained(
-    path: Path, streams: tuple[StreamBatch, StreamBatch], retained: Retained
+    path: Place, streams: tuple[StreamBatch, StreamBatch], retained: Retained
 ) -> None:
     """Write a lane's plan."""
     tables = []
@@ -58,7 +57,7 @@ class PlanFile(NamedTuple):
             If the plan cannot be read, or names a row twice or one that there is not.
         """
         try:
-            table = storage.dataset(self.path).to_table(columns=RETAINED.names)
+            table = dataset(self.path).to_table(columns=RETAINED.names)
             table = in_ticks(table, "until_ts", self.unit).cast(RETAINED)
         except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise InputError(

@@ -10,10 +10,11 @@ from engine.optimum.settings import METHODS, OBJECTIVES, Effort, Objective
 from engine.options import streams, where
 from engine.options.budget import ANY, BOUNDED, EVEN, BoundedKind, Split, parse_split
 from engine.options.command import Command, Given, Group
-from engine.options.kinds import FLAG, NUMBER, PLACE
+from engine.options.kinds import FLAG, NUMBER
 from engine.options.meanings import MEANINGS
 from engine.options.option import Interface, Option
 from engine.options.replay import FACT, JOIN, STREAMS, WHERE, JobOptions, Limits, Undivided, job_of
+from engine.options.storage import ANYWHERE
 from engine.runtime.errors import SpecError
 
 
@@ -67,7 +68,9 @@ class BoundOutput(TypedDict, total=False):
 
     out: Annotated[
         where.PathLike | None,
-        Option("folder of the plan, side, row, until_ts in Parquet (default: bounds only)", PLACE),
+        Option(
+            "folder of the plan, side, row, until_ts in Parquet (default: bounds only)", ANYWHERE
+        ),
     ]
     print: Annotated[
         bool,

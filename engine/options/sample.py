@@ -11,11 +11,13 @@ from typing import Annotated, TypedDict
 from engine.options import streams, where
 from engine.options.command import Command, Given, Group
 from engine.options.facts import Fact
-from engine.options.kinds import FLAG, ITEMS, NUMBER, PLACE
+from engine.options.kinds import FLAG, ITEMS, NUMBER
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option, check_fields, options_of
 from engine.options.replay import JOIN, STREAMS, WHERE, JobOptions, Joined, job_of
+from engine.options.storage import ANYWHERE
 from engine.runtime.errors import SpecError
+from engine.runtime.uris import Place, absolute
 from engine.sampling.aggregates import AggregateSpec, parse_aggregate
 from engine.sampling.lane import METHODS
 from engine.sampling.model import COUNTS
@@ -79,7 +81,7 @@ class AggregatesOut(TypedDict, total=False):
     """Where estimates go."""
 
     aggregates_out: Annotated[
-        where.PathLike | None, Option("folder of the aggregates, as Parquet and CSV", PLACE)
+        where.PathLike | None, Option("folder of the aggregates, as Parquet and CSV", ANYWHERE)
     ]
 
 
@@ -164,7 +166,7 @@ class SampleOptions:
     confidence: float = CONFIDENCE
     aggregates: tuple[str, ...] = ()
     exact_aggregates: bool = False
-    aggregates_out: Path | None = None
+    aggregates_out: Place | None = None
     profile: Path | None = field(default=None)
 
     def __post_init__(self) -> None:
@@ -186,7 +188,7 @@ class SampleOptions:
                 if value:
                     raise SpecError(f"--{name} is of aggregates: name one with --aggregate")
         places = self.base.out, self.aggregates_out
-        if None not in places and len({str(place.absolute()) for place in places if place}) == 1:
+        if None not in places and len({absolute(place) for place in places if place}) == 1:
             raise SpecError("--out and --aggregates-out are one folder: give two")
         assert self.specs is not None  # noqa: S101 - read here, for its errors
 

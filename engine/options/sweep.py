@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from engine.options import streams, where
@@ -18,14 +17,16 @@ from engine.options.grid import (
     Target,
     parse_targets,
 )
-from engine.options.kinds import ITEMS, PARAMETERS, PLACE, VALUES, Kind
+from engine.options.kinds import ITEMS, PARAMETERS, VALUES, Kind
 from engine.options.meanings import MEANINGS
 from engine.options.option import AlsoCalled, Option, options_of
 from engine.options.replay import BEST, FACT, REPLAY, WHERE, Best, JobOptions, job_of
 from engine.options.sample import CONFIDENCE, Confidence
+from engine.options.storage import ANYWHERE
 from engine.policies import POLICIES, SAMPLING, Value
 from engine.replay.layout import ESTIMATORS
 from engine.runtime.errors import SpecError
+from engine.runtime.uris import Place
 
 DEFAULT_POLICIES = "all"
 DEFAULT_MEMORY = "10%:100%:10%"
@@ -142,7 +143,7 @@ class SweepOutput(TypedDict, total=False):
     ]
     out: Annotated[
         where.PathLike | None,
-        Option("folder of the table and the plots (default: print only)", PLACE),
+        Option("folder of the table and the plots (default: print only)", ANYWHERE),
     ]
 
 
@@ -222,7 +223,7 @@ class SweepOptions:
     confidence: float = CONFIDENCE
     parameters: Mapping[str, Value] | None = None
     targets: tuple[Target, ...] = ()
-    out: Path | None = None
+    out: Place | None = None
     shared: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, TypeAlias, TypedDict
 
 from engine.options.kinds import FLAG, PLACE, Text
 from engine.options.option import Interface, Option
+from engine.options.storage import ANYWHERE
+from engine.runtime.uris import Place
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -118,7 +119,7 @@ class Out(TypedDict, total=False):
         PathLike | None,
         Option(
             "folder of the Parquet dataset (default: count only)",
-            PLACE,
+            ANYWHERE,
             interface=Interface.ARCHIVES,
         ),
     ]
@@ -142,7 +143,7 @@ class RowsJob:
     """The fields of jobs that write rows: the options of `Out` and `Payload`, read."""
 
     columns: str = COLUMNS[0]
-    out: Path | None = None
+    out: Place | None = None
     """None: count only."""
 
 

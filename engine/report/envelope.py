@@ -20,6 +20,8 @@ from engine.replay.settings import UNLIMITED
 from engine.runtime.errors import OutputError
 from engine.runtime.streams import SIDES
 from engine.runtime.time_units import instant_text, span_text
+from engine.runtime.uploads import write_bytes
+from engine.runtime.uris import Place, Uri
 from gpu_kernels.devices import Choice
 
 TIME_BINS = 50
@@ -61,14 +63,17 @@ class Report(NamedTuple):
         save_text(path, json.dumps(self.content, indent=2, allow_nan=False) + "\n")
 
 
-def save_text(path: Path, text: str, what: str = "report") -> None:
-    """Write a text file, whole or not at all.
+def save_text(path: Place, text: str, what: str = "report") -> None:
+    """Write a text file or object, whole or not at all.
 
     Raises
     ------
     OutputError
         If it cannot be written.
     """
+    if isinstance(path, Uri):
+        write_bytes(path, text.encode(errors="backslashreplace"))
+        return
     draft = path.with_name(f".{path.name}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -85,7 +90,7 @@ def envelope(
     rate: Mapping[str, float] | None = None,
     device: Choice | None = None,
     seed: int | None = None,
-    **places: Path | None,
+    **places: Place | None,
 ) -> dict[str, Any]:
     """Return what ends every report: how long the job took, where it ran, and what made it.
 

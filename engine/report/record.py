@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from engine.report.envelope import save_text
 from engine.report.shown import Request, Shown
 from engine.runtime.errors import InputError
+from engine.runtime.storage import bytes_at
+from engine.runtime.uris import Place, place_of
 
 NAME = "_report.json"
 """Readers of Parquet pass over files whose names begin like this."""
@@ -41,10 +43,10 @@ def keep_record(shown: Shown) -> None:
         "request": None if shown.request is None else shown.request.plain(),
         "report": shown.content,
     }
-    save_text(Path(out) / NAME, json.dumps(record, allow_nan=False) + "\n")
+    save_text(place_of(out) / NAME, json.dumps(record, allow_nan=False) + "\n")
 
 
-def recorded(folder: Path) -> Record:
+def recorded(folder: Place) -> Record:
     """Return what was recorded in a folder of outputs.
 
     Raises
@@ -53,17 +55,19 @@ def recorded(folder: Path) -> Record:
         If nothing was, or it cannot be read.
     """
     path = folder / NAME
-    if not folder.is_dir():
+    if isinstance(folder, Path) and not folder.is_dir():
         raise InputError(f"{folder} is no folder of outputs: {_MAKE}")
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = bytes_at(path)
+    except OSError as error:
+        raise InputError(f"report {path} cannot be read ({error}): {_MAKE}") from None
+    if content is None:
+        raise InputError(f"folder {folder} has no {NAME}, which holds its report: {_MAKE}")
+    try:
+        found = json.loads(content)
         request = found["request"]
         return Record(
             found["task"], found["report"], None if request is None else Request.of(request)
         )
-    except FileNotFoundError:
-        raise InputError(
-            f"folder {folder} has no {NAME}, which holds its report: {_MAKE}"
-        ) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"report {path} cannot be read ({error}): {_MAKE}") from None

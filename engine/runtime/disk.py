@@ -97,11 +97,16 @@ def undo_unfinished() -> None:
             undo()
 
 
+def scratch_home() -> Path:
+    """Return the folder in which temporary files are made: in tasks of Spark, Spark's own."""
+    return Path(os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or tempfile.gettempdir())
+
+
 @contextmanager
 def scratch_folder(prefix: str = "winnow-") -> Iterator[Path]:
     """Yield a folder for temporary files, removed at the end; in tasks of Spark, at its latest."""
-    within = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
-    folder = tempfile.TemporaryDirectory(prefix=prefix, dir=within, ignore_cleanup_errors=True)
+    home = scratch_home()
+    folder = tempfile.TemporaryDirectory(prefix=prefix, dir=home, ignore_cleanup_errors=True)
     with undone_if_killed(folder.cleanup), folder as name:
         yield Path(name)
 

@@ -7,26 +7,25 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from engine.runtime.errors import InputError
-from engine.runtime.uris import PlainOptions, Uri
+from engine.runtime.uris import Place, PlainOptions, Uri
 
+P = TypeVar("P", bound=str)
 T = TypeVar("T")
 _AT_ONCE = 16
 """Requests for small answers, which take their time to come."""
-_MAGIC = re.compile(r"[*?\[]")
-_ENVIRONMENT = ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
-_ODD = re.compile(r" \(Request ID: [^)]*\)|; Details: .*|\s+$")
+_REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_ODD = re.compile(r" \(Request ID: [^)]*\)|; Details: .*|:? <\?xml.*|\s+$")
 _REMEDIES = (
     ("NO_SUCH_BUCKET|NoSuchBucket|ContainerNotFound", "check the name of the bucket"),
     (
@@ -57,7 +56,7 @@ class State(NamedTuple):
 def _system(uri: str, scheme: str, authority: str, options: PlainOptions) -> pafs.FileSystem:
     """Return the file system of a scheme and an authority; `uri` is one without a path."""
     own = Uri(uri, options).keywords
-    if scheme == "s3" and (own or any(name in os.environ for name in _ENVIRONMENT)):
+    if scheme == "s3" and (own or any(name in os.environ for name in _REGIONS)):
         return pafs.S3FileSystem(**own)
     if scheme == "gs" and own:
         return pafs.GcsFileSystem(**own)
@@ -92,13 +91,14 @@ def refusal(uri: Uri, error: BaseException, what: str = "read") -> str:
     """Return, in a sentence without secrets, why a URI cannot be read and what helps."""
     if isinstance(error, FileNotFoundError):
         return f"{uri} is not there: check the bucket and the path"
-    text = str(error).strip().partition("\n")[0]
-    found = (remedy for pattern, remedy in _REMEDIES if re.search(pattern, text))
+    whole = str(error).strip()
+    found = (remedy for pattern, remedy in _REMEDIES if re.search(pattern, whole))
     remedy = next(found, "check the URI, and --storage-option for region, endpoint and credentials")
-    return uri.public(f"{uri} cannot be {what} ({_ODD.sub('', text)}): {remedy}")
+    said = _ODD.sub("", whole.partition("\n")[0])
+    return uri.public(f"{uri} cannot be {what} ({said}): {remedy}")
 
 
-def each(work: Callable[[str], T], paths: Sequence[str]) -> list[T]:
+def each(work: Callable[[P], T], paths: Sequence[P]) -> list[T]:
     """Return what `work` returns of each path, asking an object store for several at once."""
     if not any(isinstance(path, Uri) for path in paths):
         return [work(path) for path in paths]
@@ -135,7 +135,7 @@ def _tag(uri: Uri, file: pa.NativeFile) -> str:
     return str(system.get_file_info(path).mtime_ns)
 
 
-def parquet_file(path: str, **on_disk: Any) -> pq.ParquetFile:  # noqa: ANN401 - as pyarrow has them
+def parquet_file(path: str | Path, **on_disk: Any) -> pq.ParquetFile:  # noqa: ANN401 - as pyarrow has them
     """Open a Parquet file; `on_disk` says how if it lies on one.
 
     Of an object the parts that a read needs are fetched together, those of a footer once a process.
@@ -172,69 +172,12 @@ def first_bytes(path: str, size: int) -> bytes:
         return own.read(size)
 
 
-def files_at(uri: Uri) -> list[Uri]:
-    """Return the files that a URI means, sorted: itself, those below it, or those of a pattern.
-
-    Names that start with ``.`` or ``_`` are skipped, below what is named.
-
-    Raises
-    ------
-    InputError
-        If there is nothing, or the store refuses.
-    """
+def bytes_at(place: Place) -> bytes | None:
+    """Return the content of a file or object, None if it is not there."""
     try:
-        return _found(uri)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(refusal(uri, error)) from None
-
-
-def _found(uri: Uri) -> list[Uri]:
-    magic = _MAGIC.search(uri.below)
-    if magic is None:
-        system, path = located(uri)
-        if system.get_file_info(path).type == pafs.FileType.File:
-            return [uri]
-        found = list(_visible(uri, ""))
-        if not found:
-            raise FileNotFoundError
-        return found
-    fixed = uri.below[: magic.start()].rpartition("/")[0]
-    root = Uri(f"{uri.partition('://')[0]}://{uri.authority}/{fixed}".rstrip("/"), uri.options)
-    found = list(_visible(root, uri.below[len(fixed) :].strip("/")))
-    if not found:
-        raise InputError(f"no file matches {uri}: check the pattern, and quote it for the shell")
-    return found
-
-
-def _visible(folder: Uri, pattern: str) -> Iterable[Uri]:
-    """Yield the files below a folder that match a pattern or lie below what does, sorted."""
-    wanted = re.compile(f"{_translated(pattern)}(/.*)?") if pattern else None
-    system, path = located(folder)
-    selector = pafs.FileSelector(path, recursive=True, allow_not_found=True)
-    for info in sorted(system.get_file_info(selector), key=lambda own: str(own.path)):
-        below = info.path[len(path) :].strip("/")
-        hidden = any(part.startswith((".", "_")) for part in below.split("/"))
-        meant = wanted is None or wanted.fullmatch(below)
-        if info.type == pafs.FileType.File and meant and not hidden:
-            yield folder / below
-
-
-def _translated(pattern: str) -> str:
-    """Return a glob as a regular expression: ``**/`` is any folders, ``*`` is within one name."""
-    words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]]+\])", pattern)
-    return "".join(words.get(p, p if p.startswith("[") else re.escape(p)) for p in parts)
-
-
-def dataset(path: Path | Uri) -> ds.Dataset:
-    """Return the Parquet file or folder at a place.
-
-    Raises
-    ------
-    InputError, OSError
-        If there is none.
-    """
-    if not isinstance(path, Uri):
-        return ds.dataset(path, format="parquet")
-    files = [located(own)[1] for own in files_at(path)]
-    return ds.dataset(files, format="parquet", filesystem=located(path)[0])
+        if not isinstance(place, Uri):
+            return place.read_bytes()
+        with _opened(place) as file:
+            return bytes(file.read())
+    except FileNotFoundError:
+        return None

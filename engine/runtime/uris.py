@@ -6,6 +6,7 @@ A `Uri` is a path like any other to whoever hands it on: as text it has no crede
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -52,6 +53,7 @@ PUBLIC = {
     "user", "replication",
 }  # fmt: skip
 """Options that may be shown; all others are secret."""
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 HIDDEN = "..."
 """What is shown in place of a secret."""
 _SCHEME = re.compile(rf"({'|'.join(OPTIONS)}):/(/?)(?=.)")
@@ -124,10 +126,19 @@ class Uri(str):
         return self.rstrip("/").rpartition("/")[2]
 
     @property
+    def parent(self) -> Uri:
+        """The folder that it is in."""
+        return Uri(self.rstrip("/").rpartition("/")[0], self.options)
+
+    @property
     def keywords(self) -> dict[str, Any]:
-        """The options that are of its storage, read."""
+        """The options that are of its storage, read; S3's endpoint also from the environment."""
         known = OPTIONS[self.scheme]
-        return {name: known[name](own) for name, own in self.options if name in known}
+        found = {name: known[name](own) for name, own in self.options if name in known}
+        there = next(filter(None, map(os.environ.get, _ENDPOINTS)), None)
+        if self.scheme == "s3" and there is not None:
+            found.setdefault("endpoint_override", there)
+        return found
 
     def public(self, message: str) -> str:
         """Return a message without the secrets of the options."""
@@ -164,6 +175,11 @@ def place_of(text: str) -> Place:
     """Return a path or URI as a path on a disk, or a `Uri`."""
     found = source_of(text)
     return found if isinstance(found, Uri) else Path(found)
+
+
+def absolute(place: Place) -> str:
+    """Return the same text for the same place."""
+    return str(place).rstrip("/") if isinstance(place, Uri) else str(place.absolute())
 
 
 def path_of(flag: str, text: str) -> Path:

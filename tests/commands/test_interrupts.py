@@ -26,7 +26,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from engine.commands import interrupts, main
-from engine.jobs.output import output_at
+from engine.jobs.output_at import output_at
 from engine.options.command import Command
 from engine.runtime.disk import scratch_folder
 from engine.runtime.executors import ThreadExecutor

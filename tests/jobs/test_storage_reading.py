@@ -219,7 +219,7 @@ def test_a_plan_may_be_in_the_store(store: Store, tmp_path: Path) -> None:
 
 
 def test_files_at_a_pattern(store: Store, tmp_path: Path) -> None:
-    from engine.runtime.storage import files_at  # noqa: PLC0415 - beside what it tests
+    from engine.runtime.listing import files_at  # noqa: PLC0415 - beside what it tests
 
     (tmp_path / "a").write_text("a")
     for key in ("day=1/a.csv", "day=1/b.csv", "day=2/deep/a.csv", "day=2/_x/a.csv", ".c/a.csv"):

@@ -1,17 +1,19 @@
-"""Archives in an object store, read by tasks of Spark."""
+"""Archives and outputs in an object store, read and written by tasks of Spark."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from storage_cases import Store, needs_store, put, served, write
+from storage_cases import BUCKET, Store, needs_store, put, served, write
 
 from engine.commands import main
+from engine.runtime.listing import dataset
+from engine.runtime.uris import Uri
 from spark_plugin.executor import SparkExecutor
 
 pytestmark = needs_store
@@ -41,9 +43,9 @@ def ran(session: SparkSession, job: str, place: str, engine: str, *words: str) -
     )
 
 
-def sorted_rows(place: Path) -> pa.Table:
+def sorted_rows(place: Path | Uri) -> pa.Table:
     """Return the rows of an output in the order of time and of its members."""
-    table = pq.read_table(place)
+    table = dataset(place).to_table()
     names = ["ts", *(name for name in table.column_names if name.endswith("_row"))]
     return table.sort_by([(name, "ascending") for name in names])
 
@@ -62,3 +64,19 @@ def test_tasks_read_what_files_have(
         found.append(sorted_rows(out))
     assert found[0].num_rows > 100
     assert found[0].equals(found[1])
+
+
+@pytest.mark.skipif(find_spec("obstore") is None, reason="obstore is not installed: make extras")
+@pytest.mark.parametrize("job", sorted(JOBS))
+def test_tasks_put_parts_and_the_driver_the_manifest(
+    spark: SparkSession, store: Store, tmp_path: Path, job: str
+) -> None:
+    folder = write(tmp_path / "archives")
+    out = Uri(f"s3://{BUCKET}/spark-out-{job}", tuple(store.options.items()))
+    words = [] if job == "multijoin" else ["--cache", str(tmp_path / "cache")]
+    assert ran(spark, job, str(folder), "spark", "--out", out, *words, *store.words()) == 0
+    assert ran(spark, job, str(folder), "local", "--out", str(tmp_path / "out"), *words) == 0
+    found = sorted_rows(out)
+    assert found.num_rows > 100
+    assert found.equals(sorted_rows(tmp_path / "out"))
+    assert not [key for key in store.keys(f"spark-out-{job}") if key.endswith("_owner")]

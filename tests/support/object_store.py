@@ -16,7 +16,7 @@ from typing import Any
 
 KEY = "test-access-key-id"
 """The access key that is known; any secret goes with it."""
-_WRITES = ("PUT", "POST", "DELETE")
+_WRITES = ("PUT", "POST")
 _UNKNOWN = (
     b"<?xml version='1.0' encoding='UTF-8'?><Error><Code>InvalidAccessKeyId</Code><Message>The AWS "
     b"Access Key Id you provided does not exist in our records.</Message></Error>"
@@ -31,6 +31,7 @@ class Watched:
         self._application, self._lock = application, threading.Lock()
         self._log: list[dict[str, Any]] = []
         self._kill: dict[str, int] = {}
+        self._begun = 0
 
     def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         """Answer a request."""
@@ -41,11 +42,14 @@ class Watched:
         if KEY not in environ.get("HTTP_AUTHORIZATION", ""):
             start("403 Forbidden", [("Content-Type", "application/xml")])
             return [b"" if method == "HEAD" else _UNKNOWN]
+        writes = method in _WRITES and environ.get("QUERY_STRING") != "delete"
         with self._lock:
-            writes = sum(own["method"] in _WRITES for own in self._log)
-        due = method in _WRITES and self._kill and writes == self._kill["at"]
+            due = writes and self._kill and self._begun == self._kill["at"]
+            self._begun += writes
         if due and self._kill["before"]:
             os.kill(self._kill["pid"], signal.SIGKILL)
+            start("503 Slow Down", [])
+            return []  # as if it had not come
         sent = 0 if method == "HEAD" else None
         body = b"".join(self._application(environ, start))
         if due and not self._kill["before"]:
@@ -54,6 +58,7 @@ class Watched:
             self._log.append(
                 {
                     "method": method,
+                    "writes": writes,
                     "path": path,
                     "query": environ.get("QUERY_STRING", ""),
                     "range": environ.get("HTTP_RANGE"),
@@ -65,12 +70,15 @@ class Watched:
     def _control(
         self, path: str, environ: dict[str, Any], start: Callable[..., Any]
     ) -> Iterable[bytes]:
-        """Answer ``/_log``, ``/_clear`` or ``/_kill``, whose body is ``{pid, at, before}``."""
+        """Answer ``/_log``, ``/_clear`` or ``/_kill``, whose body is ``{pid, at, before}``.
+
+        `at` counts requests that write, but for removals.
+        """
         with self._lock:
             found = list(self._log)
             if path != "/_log":
                 self._log.clear()
-                self._kill = {}
+                self._kill, self._begun = {}, 0
             if path == "/_kill":
                 size = int(environ["CONTENT_LENGTH"])
                 self._kill = json.loads(environ["wsgi.input"].read(size))

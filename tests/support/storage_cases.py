@@ -81,11 +81,9 @@ class Store:
         log = self._asked("clear")
         return sum(own["bytes"] for own in log if own["method"] == "GET" and not own["query"])
 
-    def writes(self) -> int:
-        """Return the requests that wrote since the last call, and forget them."""
-        return sum(
-            own["method"] != "GET" and own["method"] != "HEAD" for own in self._asked("clear")
-        )
+    def writes(self) -> list[str]:
+        """Return the paths of writes since the last call, but for removals, and forget them."""
+        return [own["path"] for own in self._asked("clear") if own["writes"]]
 
     def kill(self, pid: int, at: int, *, before: bool) -> None:
         """Have a process killed at a write to come, counted from 0, before or after it is done."""

@@ -15,7 +15,7 @@ from engine.jobs.bound.task import (
 )
 from engine.jobs.frame import JobLanes, open_job, prepare_job
 from engine.jobs.lane_stats import lane_stats
-from engine.jobs.output import output_at
+from engine.jobs.output_at import output_at
 from engine.jobs.retention import RETAINED
 from engine.jobs.split import (
     LaneModels,

@@ -7,7 +7,6 @@ import uuid
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from engine.jobs.bound.found import Bounds, LaneBounds, sum_of
 from engine.jobs.bound.lane import WholeLane, facts_of, one_lane
@@ -25,6 +24,7 @@ from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, ON_CPU, ON_GPU, Wanted, attempt
 from engine.runtime.disk import scratch_folder
 from engine.runtime.executors import Executor, Stages
+from engine.runtime.uris import Place
 from gpu_kernels.devices import Choice, Device
 
 GPU_ROWS = 1_000_000
@@ -40,7 +40,7 @@ class BoundTask:
     settings: BoundSettings
     budget: Budget
     """K of left and right, UNLIMITED for an exact side; or M of both together."""
-    out: Path | None = None
+    out: Place | None = None
     """Folder for the part of the plan; None for the bounds alone."""
     traced: bool = False
     """Return the plan's path through the memory states as text, for a small case."""
@@ -73,7 +73,7 @@ def bound_lanes(
     settings: BoundSettings,
     stages: Stages,
     *,
-    out: Path | None = None,
+    out: Place | None = None,
     traced: bool = False,
     wanted: Wanted = ASKED_FOR_CPU,
 ) -> LaneBounds:

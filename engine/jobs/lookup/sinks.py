@@ -7,7 +7,7 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.jobs.output import OutputFolder, PartWriter
+from engine.jobs.output import Output, PartWriter
 
 PART = "part-00000.parquet"
 WRITE_ROWS = 131_072
@@ -52,10 +52,10 @@ class FolderSink:
 
     Parameters
     ----------
-    folder : OutputFolder
+    folder : Output
     """
 
-    def __init__(self, folder: OutputFolder) -> None:
+    def __init__(self, folder: Output) -> None:
         self._folder = folder
         self._writer = PartWriter(folder.draft / PART)
         self._waiting: list[pa.Table] = []

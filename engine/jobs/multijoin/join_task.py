@@ -31,6 +31,7 @@ from engine.options.multijoin import AUTO, HARVEST_TIMES, ROWS, JoinStream, Mult
 from engine.runtime.errors import SpecError
 from engine.runtime.streams import SIDES
 from engine.runtime.time_units import parse_instant, parse_ticks, parse_window
+from engine.runtime.uris import Place
 
 TICKS = {"tick": 1.0, "s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "day": 1.0 / 86_400}
 """Of a second; where times are plain numbers a tick is taken for one."""
@@ -53,7 +54,7 @@ class MultiJoinTask:
     """Left edges of the time bins, and the end of the last."""
     share: Share = WHOLE
     threads: int | None = None
-    draft: Path | None = None
+    draft: Place | None = None
     """Folder for the part of the dataset; None to count only."""
     priors: tuple[PairPrior, ...] = ()
     """What profiles say of the streams of a harvested join."""

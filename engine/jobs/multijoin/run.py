@@ -13,11 +13,13 @@ from engine.jobs.multijoin.join_task import MultiJoinTask, check_rows, open_join
 from engine.jobs.multijoin.report import report_content
 from engine.jobs.multijoin.shares import share_count, shares_of, times_of
 from engine.jobs.multijoin.task import REJECTED, MultiJoinResult, join_streams
-from engine.jobs.output import OutputFolder, output_at
+from engine.jobs.output import Output
+from engine.jobs.output_at import output_at
 from engine.jobs.part import reported
 from engine.options.multijoin import AUTO, MultiJoinOptions
 from engine.report.envelope import Report, time_bins
 from engine.runtime.executors import Executor, Progress, Stages
+from engine.runtime.storage import parquet_file
 
 
 def run_multijoin(
@@ -70,13 +72,13 @@ def _rows(tasks: Sequence[MultiJoinTask]) -> list[int]:
 
 
 def _gather_rejected(
-    output: OutputFolder, names: Sequence[str], results: Sequence[MultiJoinResult]
+    output: Output, names: Sequence[str], results: Sequence[MultiJoinResult]
 ) -> None:
     """Put the rows that tasks have set aside into one file a stream, in order."""
     for stream, name in enumerate(names):
         files = [output.draft / REJECTED / own for r in results if (own := r.rejected[stream])]
         if files:
-            rows = pa.concat_tables([pq.read_table(file) for file in files]).sort_by("row")
+            rows = pa.concat_tables([parquet_file(file).read() for file in files]).sort_by("row")
             place = output.whole / REJECTED
             place.mkdir(exist_ok=True)
             pq.write_table(rows, place / f"{name}.parquet", compression="zstd")

@@ -6,7 +6,6 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +27,7 @@ from engine.multiway.loops.method import LoopsSettings
 from engine.multiway.loops.run import LoopsCounters, LoopsRun
 from engine.options.multijoin import AUTO
 from engine.runtime.jit import Floats, Ints
+from engine.runtime.uris import Place
 from gpu_kernels.combine import neumaier
 
 Part = tuple[Ints, Ints, Floats]
@@ -204,7 +204,7 @@ class _Writer:
     """Writes outputs as they come; without a folder lets them pass."""
 
     def __init__(
-        self, draft: Path | None, number: int, read: Read, schema: pa.Schema, score: Scores | None
+        self, draft: Place | None, number: int, read: Read, schema: pa.Schema, score: Scores | None
     ) -> None:
         self._name = f"part-{number:05d}.{uuid.uuid4().hex[:8]}.parquet"
         self._read, self._schema, self._score = read, schema, score
@@ -233,11 +233,10 @@ class _Writer:
         return self._name if self._writer is not None and self._writer.close() else None
 
 
-def _set_aside(draft: Path, rejected: pa.Table | None) -> str | None:
+def _set_aside(draft: Place, rejected: pa.Table | None) -> str | None:
     """Write rows that are no tuples to a file of this attempt; return its name."""
     if rejected is None:
         return None
     place = draft / REJECTED / f"{uuid.uuid4().hex}.parquet"
-    place.parent.mkdir(exist_ok=True)
     write_file(place, rejected)
     return place.name

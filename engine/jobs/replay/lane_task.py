@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +27,7 @@ from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
 from engine.replay.ranks import RetentionPlan
 from engine.replay.settings import ReplaySettings
+from engine.runtime.uris import Place
 from gpu_kernels.devices import Choice
 
 
@@ -45,7 +45,7 @@ class ReplayTask:
     """Left edges of the time bins."""
     approximate: bool = True
     """False: an exact join, which is its own result."""
-    out: Path | None = None
+    out: Place | None = None
     """Folder for the part of the dataset; None to count only."""
     payload: bool = False
     """Write the payload columns as well."""

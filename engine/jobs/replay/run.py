@@ -13,7 +13,7 @@ from typing import Any
 
 from engine.jobs.bound.task import bound_settings, bounds_beside
 from engine.jobs.frame import Archives, JobLanes, choose_lanes, open_job, prepare_job
-from engine.jobs.output import output_at
+from engine.jobs.output_at import output_at
 from engine.jobs.part import commit_parts
 from engine.jobs.replay.gpu_groups import counting_device, grouped, replay_group
 from engine.jobs.replay.lane_task import (

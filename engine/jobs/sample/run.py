@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -10,11 +9,11 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv as pc
-import pyarrow.parquet as pq
 
 from engine.archives.moments import windows_timed
 from engine.jobs.frame import Archives, JobLanes, choose_lanes, open_job, prepare_job
-from engine.jobs.output import OutputFolder, output_at
+from engine.jobs.output import Output, write_file
+from engine.jobs.output_at import output_at
 from engine.jobs.part import commit_parts
 from engine.jobs.sample.plan import Planner
 from engine.jobs.sample.report import build_report
@@ -121,18 +120,18 @@ def _prepared(
     )
 
 
-def _withdraw(outputs: OutputFolder, tables: OutputFolder | None) -> None:
+def _withdraw(outputs: Output, tables: Output | None) -> None:
     """Remove the outputs again if the tables could not follow them."""
-    if tables is not None and tables.whole.exists():
-        shutil.rmtree(outputs.place)
+    if tables is not None and not tables.committed:
+        outputs.withdraw()
 
 
-def write_tables(output: OutputFolder, tables: Sequence[pa.Table]) -> dict[str, int]:
+def write_tables(output: Output, tables: Sequence[pa.Table]) -> dict[str, int]:
     """Write each aggregate as ``aggregate-N.parquet`` and ``.csv``; return the rows of each."""
     rows = {}
     for number, table in enumerate(tables, start=1):
         name = f"aggregate-{number}.parquet"
-        pq.write_table(table, output.draft / name, compression="zstd")
+        write_file(output.draft / name, table)
         pc.write_csv(table, output.whole / f"aggregate-{number}.csv")
         rows[name] = table.num_rows
     return rows

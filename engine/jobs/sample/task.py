@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from engine.lanes.reader import LaneBatch, LaneFiles, lane_batches
 from engine.replay.settings import UNLIMITED
 from engine.runtime.jit import Ints
 from engine.runtime.streams import SIDES
+from engine.runtime.uris import Place
 from engine.sampling.aggregates import AggregateSpec, LaneAggregates
 from engine.sampling.inclusion import Inclusion, row_measures
 from engine.sampling.lane import LaneSampler
@@ -46,7 +46,7 @@ class SampleTask:
     schemas: tuple[pa.Schema, pa.Schema] = (pa.schema([]), pa.schema([]))
     """(pyarrow.Schema, pyarrow.Schema). Of the archives."""
     exact_aggregates: bool = False
-    out: Path | None = None
+    out: Place | None = None
     """Folder for the part of the dataset."""
     payload: bool = False
     """Write the payload columns as well."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from engine.jobs.output import write_file
 from engine.jobs.streams import StreamSource, rows_of
 from engine.runtime.jit import Ints
 from engine.runtime.streams import StreamBatch
+from engine.runtime.uris import Place
 from engine.star.index import StarFacts
 
 
@@ -138,7 +138,7 @@ def _joined(
 
 
 def set_aside(
-    draft: Path, names: Sequence[str], reads: Sequence[StreamRead], table: FactTable
+    draft: Place, names: Sequence[str], reads: Sequence[StreamRead], table: FactTable
 ) -> dict[str, tuple[str, int]]:
     """Write rejected rows to files of this attempt; return their names and how many there are."""
     tables = {name: read.rejected for name, read in zip(names, reads, strict=True)}
@@ -146,6 +146,6 @@ def set_aside(
     files = {}
     for name, rejected in tables.items():
         if rejected is not None:
-            files[name] = f"{name}.{uuid.uuid4().hex}", rejected.num_rows
+            files[name] = f"_rejected/{name}.{uuid.uuid4().hex}.parquet", rejected.num_rows
             write_file(draft / files[name][0], rejected)
     return files

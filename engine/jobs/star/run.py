@@ -8,7 +8,7 @@ from engine.archives.families import value_type
 from engine.archives.moments import time_type
 from engine.archives.roles import check_importance
 from engine.facts.roles import check_fact_roles
-from engine.jobs.output import output_at
+from engine.jobs.output_at import output_at
 from engine.jobs.part import reported
 from engine.jobs.star.report import build_report
 from engine.jobs.star.task import StarTask, replay_star

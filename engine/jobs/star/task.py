@@ -6,7 +6,6 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +32,7 @@ from engine.options.star import StarOptions
 from engine.replay.settings import UNLIMITED
 from engine.report.envelope import plain, time_bins
 from engine.runtime.jit import FOREVER
+from engine.runtime.uris import Place
 from engine.runtime.work import rows_done
 from engine.star.index import StarFacts, StarIndex, star_index
 from engine.star.lane import StarReplay
@@ -52,7 +52,7 @@ class StarTask:
     fact: Archive
     columns: FactColumns
     settings: StarSettings
-    draft: Path | None = None
+    draft: Place | None = None
     """Folder for the part of the dataset; None to count only."""
 
 

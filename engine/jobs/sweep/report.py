@@ -8,9 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pc
-import pyarrow.parquet as pq
 
-from engine.jobs.output import OutputFolder
+from engine.jobs.output import Output, write_file
 from engine.jobs.sweep.advice import Advice
 from engine.jobs.sweep.plots import draw
 from engine.jobs.sweep.rows import Row
@@ -67,7 +66,7 @@ def sweep_report(
 
 
 def write_sweep(
-    output: OutputFolder,
+    output: Output,
     table: pa.Table,
     rows: Sequence[Row],
     advice: Sequence[Advice],
@@ -79,7 +78,7 @@ def write_sweep(
     The seconds that this takes are added to the report.
     """
     with stages.timed("write"):
-        pq.write_table(table, output.draft / TABLE, compression="zstd")
+        write_file(output.draft / TABLE, table)
         pc.write_csv(table, output.whole / "sweep.csv")
         draw(rows, advice, report["grid"], output.whole)
         text = json.dumps(report, indent=2, allow_nan=False)

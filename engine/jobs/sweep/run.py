@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from engine.jobs.frame import open_job
-from engine.jobs.output import output_at
+from engine.jobs.output_at import output_at
 from engine.jobs.replay.run import run_replay
 from engine.jobs.sweep.advice import Advice, Check, advise
 from engine.jobs.sweep.advised import check_of, with_command

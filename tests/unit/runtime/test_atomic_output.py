@@ -17,7 +17,8 @@ import pytest
 from job_cases import job, streams
 from places import ROOT
 
-from engine.jobs.output import OutputFolder, PartWriter, output_at, write_file
+from engine.jobs.output import PartWriter, write_file
+from engine.jobs.output_at import OutputFolder, output_at
 from engine.jobs.part import reported
 from engine.jobs.replay.run import run_replay
 from engine.runtime.disk import (
@@ -177,7 +178,8 @@ def test_who_writes_into_a_removed_folder_finds_it_gone(tmp_path: Path) -> None:
 def another(place: Path) -> Iterator[subprocess.Popen[str]]:
     """Run a process that has begun an output, until it is killed."""
     program = (
-        "import sys, time; from pathlib import Path; from engine.jobs.output import OutputFolder\n"
+        "import sys, time; from pathlib import Path\n"
+        "from engine.jobs.output_at import OutputFolder\n"
         "own = OutputFolder(Path(sys.argv[1]))\n"
         "print(own.draft.parent, flush=True); time.sleep(600)"
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
+import sys
 from pathlib import Path
 
 import pyarrow.fs as pafs
@@ -12,8 +14,9 @@ import pytest
 from engine.api.keywords import call_text
 from engine.options.kinds import PLACE, SOURCE
 from engine.options.storage import ANYWHERE, STORAGE
-from engine.runtime.errors import SpecError
+from engine.runtime.errors import OutputError, SpecError
 from engine.runtime.storage import located, refusal
+from engine.runtime.uploads import put
 from engine.runtime.uris import OPTIONS, PUBLIC, Uri, checked_options, place_of, source_of, storing
 
 SECRET = "quite-a-secret"  # noqa: S105 - of nothing
@@ -139,3 +142,18 @@ def test_file_systems_of_other_clouds_and_paths_in_them() -> None:
         system, found = located(Uri(text, given))
         assert type(system) is kind
         assert found == path
+
+
+@pytest.mark.parametrize(
+    ("text", "missing", "words"),
+    [
+        ("s3://b/x", "obstore.store", "without obstore: pip install 'winnowjoin"),
+        ("hdfs://host/x", "", "give a URI of s3, gs or abfs, or a path"),
+    ],
+)
+def test_what_cannot_be_written_is_told(
+    monkeypatch: pytest.MonkeyPatch, text: str, missing: str, words: str
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(OutputError, match=re.escape(words)):
+        put(Uri(text, (("user", "of this test"),)), b"")
