@@ -32,10 +32,14 @@ thorough: kernels extras ## Run all tests with the repeats that `make test` leav
 	WINNOW_THOROUGH=1 NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator \
 	    -n auto --dist worksteal $(TEST_ARGS)
 
-extras: $(VENV)/.dev ## Get what single tests need: a browser, pyright, Spark Connect, an object store
+extras: $(VENV)/.dev ## Get what single tests need: a browser, pyright, Spark Connect, object stores
 	$(BIN)/python -m pip install --quiet pyright==1.1.414 'pyspark[connect]' 'moto[s3,server]==5.2.5' \
 	    'obstore>=0.12,<0.13'
 	$(BIN)/python tests/support/browser.py
+	if command -v npm >/dev/null; then npm install --silent --no-audit --no-fund \
+	    --prefix $(VENV)/node azurite@3.35.0; fi
+	if command -v go >/dev/null; then GOBIN=$(abspath $(BIN)) \
+	    go install github.com/fsouza/fake-gcs-server@v1.52.3; fi
 
 cover: $(VENV)/.dev ## Run all tests and tell which lines they reach
 	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=

@@ -22,8 +22,7 @@ from engine.runtime.uris import Place, PlainOptions, Uri
 _NAMES = {
     "s3": {
         "access_key": "access_key_id", "secret_key": "secret_access_key",
-        "session_token": "session_token", "region": "region", "endpoint_override": "endpoint",
-        "anonymous": "skip_signature",
+        "session_token": "session_token", "region": "region", "anonymous": "skip_signature",
     },
     "gs": {"anonymous": "skip_signature"},
     "abfs": {
@@ -32,6 +31,7 @@ _NAMES = {
     },
 }  # fmt: skip
 """By scheme, what obstore calls the options."""
+_ALWAYS = {"s3": {"checksum_algorithm": "SHA256"}}
 _CLIENT = {"connect_timeout": "connect_timeout", "request_timeout": "timeout"}
 _RETRIES = {"max_retries": 6, "retry_timeout": timedelta(seconds=60)}
 
@@ -42,6 +42,23 @@ class Object(NamedTuple):
     name: str
     """Without the folder."""
     changed: datetime
+
+
+def _address(scheme: str, authority: str, given: dict[str, Any]) -> str | None:
+    """Take the address of a store out of its options; None is the cloud's own."""
+    if scheme != "abfs":
+        form, where = given.pop("scheme", "https"), given.pop("endpoint_override", None)
+        return where if where is None or "://" in where else f"{form}://{where}"
+    for name in ("dfs_storage_authority", "dfs_storage_scheme"):
+        given.pop(name, None)
+    form, where = (
+        given.pop("blob_storage_scheme", "https"),
+        given.pop("blob_storage_authority", None),
+    )
+    account = authority.partition("@")[2].partition(".")[0]
+    if where is None:
+        return None
+    return f"{form}://{account}{where}" if where.startswith(".") else f"{form}://{where}/{account}"
 
 
 @lru_cache(maxsize=16)
@@ -57,25 +74,22 @@ def _store(scheme: str, authority: str, options: PlainOptions) -> Any:  # noqa: 
             f"{root} cannot be written without obstore: pip install 'winnowjoin[storage]'"
         ) from None
     given = root.keywords
-    if "endpoint_override" in given and "://" not in given["endpoint_override"]:
-        given["endpoint_override"] = (
-            f"{given.get('scheme', 'https')}://" + given["endpoint_override"]
-        )
-    given.pop("scheme", None)
+    address = _address(scheme, authority, given)
     client: dict[str, Any] = {
         _CLIENT[name]: f"{given.pop(name)}s" for name in _CLIENT if name in given
     }
-    client["allow_http"] = str(given.get("endpoint_override", "")).startswith("http://")
+    client["allow_http"] = str(address).startswith("http://")
     odd = sorted(given.keys() - _NAMES[scheme].keys())
     if odd:
         raise OutputError(
             f"{root} cannot be written with --storage-option {odd[0]}, which is for reading: say "
             "it in the environment"
         )
-    config = {_NAMES[scheme][name]: own for name, own in given.items()}
-    checked = {"checksum_algorithm": "SHA256"} if scheme == "s3" else {}
+    config = {_NAMES[scheme][name]: own for name, own in given.items()} | _ALWAYS.get(scheme, {})
+    if address is not None:
+        config["base_url" if scheme == "gs" else "endpoint"] = address
     making: Any = from_url  # whose types tell the clouds apart
-    return making(str(root), config=config | checked, client_options=client, retry_config=_RETRIES)
+    return making(str(root), config=config, client_options=client, retry_config=_RETRIES)
 
 
 @contextmanager
