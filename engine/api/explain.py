@@ -27,11 +27,11 @@ from engine.options.explain import (
     statistics,
 )
 from engine.options.multijoin_options import On, Streams
-from engine.options.streams import BadRows
+from engine.options.streams import Reading
 from engine.report.order_tables import explain_shown
 
 
-class ExplainKeywords(Statistics, Order, Shown, Streams, On, BadRows, Measure, total=False):
+class ExplainKeywords(Statistics, Order, Shown, Streams, On, Reading, Measure, total=False):
     """The keywords of an explanation, of statistics or of streams."""
 
 

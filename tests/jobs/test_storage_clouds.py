@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.fs as pafs
-import pyarrow.parquet as pq
 import pytest
 from clouds import BUCKET, CLOUDS, Cloud, program
 from storage_cases import write
@@ -35,29 +34,53 @@ def cloud(
         yield running
 
 
+@pytest.fixture
+def written(cloud: Cloud) -> Cloud:
+    if cloud.root.startswith("gs:"):
+        pytest.skip("fake-gcs-server has not the XML API by which obstore writes")
+    return cloud
+
+
+ROLES: dict[str, Any] = {"on": "k", "time": "t", "importance": "i", "window": 50, "lanes": 3}
+POLICY: dict[str, Any] = {"memory": 20, "policy": "prob"}
+
+
+def replayed(place: str, out: str | Path, cache: Path, cloud: Cloud) -> pa.Table:
+    """Replay the archives at a place and return the rows that were written."""
+    engine.replay_archives(
+        f"{place}/left", f"{place}/right/*.parquet", **ROLES, **POLICY, out=out, cache=cache,
+        storage_option=cloud.options,
+    )  # fmt: skip
+    with storing(cloud.options):
+        return dataset(Uri(out) if isinstance(out, str) else out).to_table()
+
+
 def test_rows_are_those_of_files(cloud: Cloud, tmp_path: Path) -> None:
     folder = write(tmp_path / "archives")
     for file in folder.rglob("*.parquet"):
         with cloud.files.open_output_stream(f"{BUCKET}/{file.relative_to(folder)}") as out:
             out.write(file.read_bytes())
-    roles: dict[str, Any] = {"on": "k", "time": "t", "importance": "i", "window": 50, "lanes": 3}
-    found = []
-    for place, out in ((str(folder), tmp_path / "out"), (cloud.root, f"{cloud.root}/out")):
-        engine.replay_archives(
-            f"{place}/left", f"{place}/right/*.parquet", **roles, memory=20, policy="prob",
-            out=out, cache=tmp_path / f"cache-{len(found)}", storage_option=cloud.options,
-        )  # fmt: skip
-        with storing(cloud.options):
-            where = Uri(out) if isinstance(out, str) else out
-        found.append(dataset(where).to_table())
-    assert found[0].num_rows > 100
-    assert found[0].equals(found[1])
-    assert found[0].equals(pq.read_table(tmp_path / "out"))
+    places = enumerate((str(folder), cloud.root))
+    here, there = (
+        replayed(place, tmp_path / f"out-{i}", tmp_path / f"cache-{i}", cloud)
+        for i, place in places
+    )
+    assert here.num_rows > 100
+    assert here.equals(there)
 
 
-def test_of_two_runs_one_commits_and_leftovers_go(cloud: Cloud) -> None:
-    with storing(cloud.options):
-        uri = Uri(f"{cloud.root}/two")
+def test_outputs_are_those_of_files(written: Cloud, tmp_path: Path) -> None:
+    folder, uri = write(tmp_path / "archives"), f"{written.root}/out"
+    here, there = (
+        replayed(str(folder), out, tmp_path / "cache", written) for out in (tmp_path / "out", uri)
+    )
+    assert here.num_rows > 100
+    assert here.equals(there)
+
+
+def test_of_two_runs_one_commits(written: Cloud) -> None:
+    with storing(written.options):
+        uri = Uri(f"{written.root}/two")
     with output_at(uri) as first, output_at(uri) as second:
         assert first is not None
         assert second is not None
@@ -70,7 +93,7 @@ def test_of_two_runs_one_commits_and_leftovers_go(cloud: Cloud) -> None:
             second.commit({"part-00000.a.parquet": 2}, TABLE.schema)
     (file,) = files_at(uri)
     assert file.parent == first.draft
-    assert len(files_below(cloud, "two")) == 3  # manifest, part and _SUCCESS
+    assert len(files_below(written, "two")) == 3  # manifest, part and _SUCCESS
 
 
 def files_below(cloud: Cloud, folder: str) -> list[str]:
