@@ -33,7 +33,7 @@ _REMEDIES = (
         "check the credentials, in the environment or by --storage-option, and what they allow",
     ),
     (
-        "status 301|PermanentRedirect|AuthorizationHeaderMalformed|resolve region",
+        "status 301|PermanentRedirect|configured region|HeaderMalformed|resolve region",
         "give the bucket's region by --storage-option region=NAME",
     ),
     (

@@ -20,6 +20,7 @@ from engine.archives.ticks import FAULTS, ticks
 from engine.runtime import storage
 from engine.runtime.errors import InputError
 from engine.runtime.streams import SIDES
+from engine.runtime.uris import Uri, source_of
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,13 @@ def parquet_archive(where: str, side: str) -> Archive:
     Raises
     ------
     InputError
-        If it cannot be read, or is text.
+        If it cannot be read, is text, or is not on disks.
     """
+    if isinstance(source_of(where), Uri):
+        raise InputError(
+            f"{side} archive {where} is not on a disk: a stream is read from files that every "
+            "executor has under the same path"
+        )
     archive = open_archive(where, side)
     if archive.format != "parquet":
         raise InputError(

@@ -12,9 +12,11 @@ from pyspark.sql import SparkSession
 from storage_cases import BUCKET, Store, needs_store, put, served, write
 
 from engine.commands import main
+from engine.runtime.errors import InputError
 from engine.runtime.listing import dataset
 from engine.runtime.uris import Uri
 from spark_plugin.executor import SparkExecutor
+from spark_plugin.streaming.feed import parquet_archive
 
 pytestmark = needs_store
 JOBS = {
@@ -23,6 +25,11 @@ JOBS = {
     "multijoin": [],
 }
 JOINED = ["--time", "t", "--importance", "i", "--window", "50"]
+
+
+def test_streams_are_read_from_disks() -> None:
+    with pytest.raises(InputError, match="left archive s3://b/x is not on a disk"):
+        parquet_archive("s3://b/x", "left")
 
 
 @pytest.fixture(scope="module")
