@@ -325,7 +325,7 @@ def test_a_failure_leaves_nothing(
     cases.write(tmp_path, cases.streams(0))
     before = everything(tmp_path)
     if where == "commit":
-        monkeypatch.setattr(engine.jobs.output.OutputFolder, "commit", fail)
+        monkeypatch.setattr(engine.jobs.output.Output, "commit", fail)
     else:
         monkeypatch.setattr(
             task if where == "_set_aside" else engine.jobs.multijoin.run, where, fail

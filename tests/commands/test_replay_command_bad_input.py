@@ -295,7 +295,7 @@ def test_a_failure_elsewhere_leaves_nothing(
         raise FailingError
 
     if where == "commit":
-        monkeypatch.setattr(output.OutputFolder, "commit", fail)
+        monkeypatch.setattr(output.Output, "commit", fail)
     else:
         monkeypatch.setattr(frame, "prepare_cached", fail)
     with pytest.raises(FailingError):

@@ -158,5 +158,5 @@ def test_a_record_is_beside_outputs_alone(folder: Path, tmp_path: Path) -> None:
     kept = json.loads((tmp_path / "out" / NAME).read_text())
     assert (kept["task"], kept["report"]["out"]) == ("lookup", str(tmp_path / "out"))
     assert kept["request"]["options"][0] == [
-        "--stream", f"{folder}/left.parquet", "archive of the stream: file, folder or glob"
+        "--stream", f"{folder}/left.parquet", "archive of the stream: file, folder, glob or URI"
     ]  # fmt: skip
