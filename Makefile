@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE # processes by the hundred import what one has 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo test thorough extras cover check kernels bench reproduce docs goldens clean
+.PHONY: help demo test thorough extras clouds cover check kernels bench reproduce docs goldens clean
 
 help: ## List what there is to make
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -27,15 +27,17 @@ test: $(VENV)/.dev ## Lint, type-check and run all tests, kernels in the CUDA si
 	$(BIN)/python -m pytest -n auto --dist worksteal $(TEST_ARGS)
 	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator -n auto --dist worksteal $(TEST_ARGS)
 
-thorough: kernels extras ## Run all tests with the repeats that `make test` leaves out
+thorough: kernels extras clouds ## Run all tests with the repeats that `make test` leaves out
 	WINNOW_THOROUGH=1 $(BIN)/python -m pytest -n auto --dist worksteal $(TEST_ARGS)
 	WINNOW_THOROUGH=1 NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator \
 	    -n auto --dist worksteal $(TEST_ARGS)
 
-extras: $(VENV)/.dev ## Get what single tests need: a browser, pyright, Spark Connect, object stores
+extras: $(VENV)/.dev ## Get what single tests need: a browser, pyright, Spark Connect, an object store
 	$(BIN)/python -m pip install --quiet pyright==1.1.414 'pyspark[connect]' 'moto[s3,server]==5.2.5' \
 	    'obstore>=0.12,<0.13'
 	$(BIN)/python tests/support/browser.py
+
+clouds: $(VENV)/.dev ## Get other object stores for tests, where npm and go are there
 	if command -v npm >/dev/null; then npm install --silent --no-audit --no-fund \
 	    --prefix $(VENV)/node azurite@3.35.0; fi
 	if command -v go >/dev/null; then GOBIN=$(abspath $(BIN)) \

@@ -29,7 +29,7 @@ def cloud(
 ) -> Iterator[Cloud]:
     name, started = CLOUDS[request.param]
     if program(name) is None:
-        pytest.skip(f"{name} is not installed: make extras")
+        pytest.skip(f"{name} is not installed: make clouds")
     with started(tmp_path_factory.mktemp(request.param)) as running:
         yield running
 

@@ -1,6 +1,6 @@
 """Servers of other clouds' object stores, on loopback: Azurite, and fake-gcs-server.
 
-``make extras`` gets them where npm and go are there; tests that need one are skipped without it.
+``make clouds`` gets them where npm and go are there; tests that need one are skipped without it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Cloud(NamedTuple):
 
 
 def program(name: str) -> str | None:
-    """Return the path of a server: beside this Python, as `make extras` puts it, or on the PATH."""
+    """Return the path of a server: beside this Python, as `make clouds` puts it, or on the PATH."""
     own = Path(sys.executable).parent
     beside = (own / name, own.parent / "node" / "node_modules" / ".bin" / name)
     return next((str(path) for path in beside if path.exists()), shutil.which(name))
