@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from operator import and_
 
 import pyarrow as pa
 import pyarrow.types as pt
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
 from engine.archives.roles import JoinColumns, Roles, check_roles
@@ -21,6 +22,7 @@ from engine.runtime.errors import InputError, SpecError
 from engine.runtime.streams import SIDES
 from spark_plugin.hashing import as_double, attribute, lane_of, travelling
 from spark_plugin.lanes import GROUP, KEY, Layout
+from spark_plugin.versions import arrow_type
 
 _FAULT = {(fault.role, fault.words): code for code, fault in enumerate(FAULTS)}
 _LIMIT = float(2**63)
@@ -60,7 +62,7 @@ def arrow_schema(frame: DataFrame, side: str, wanted: tuple[str, ...]) -> pa.Sch
         if names.count(field.name) > 1 and field.name in wanted:
             raise SpecError(f"{side} DataFrame has more than one column {field.name}: rename one")
         try:
-            fields.append((field.name, to_arrow_type(field.dataType, timezone="UTC")))
+            fields.append((field.name, arrow_type(field.dataType)))
         except Exception as error:  # pyspark raises several for a type that Arrow lacks
             if field.name in wanted:
                 raise SpecError(
@@ -149,7 +151,7 @@ def _projected(code: int, sides: tuple[Side, Side], columns: JoinColumns, lanes:
     projected = frame.select(*chosen)
     present = [named(f"{GROUP}{i}").isNotNull() for i in range(len(groups))]
     present += [named(f"{KEY}{i}").isNotNull() for i in range(len(keys))]
-    whole: DataFrame = projected.where(reduce(Column.__and__, present) | (F.col("fault") != 0))
+    whole: DataFrame = projected.where(reduce(and_, present) | (F.col("fault") != 0))
     return whole
 
 
@@ -181,7 +183,7 @@ def time_of(column: Column, kind: DataType, unit: str) -> tuple[Column, Column]:
     if kind.typeName() not in ("float", "double"):
         return column.cast("bigint"), null.otherwise(0)
     number = column.cast("double")
-    whole = number.try_cast("bigint")
+    whole = F.when((number >= -_LIMIT) & (number < _LIMIT), number).cast("bigint")
     fault = (
         null.when(F.isnan(number), _code("time", "NaN"))
         .when(F.abs(number) == float("inf"), _code("time", "infinite"))

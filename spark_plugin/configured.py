@@ -23,12 +23,16 @@ def defaults() -> str:
 def why_spark() -> str | None:
     """Return why tasks should run on Spark unless somebody says otherwise; None if nothing says so.
 
-    spark-submit started this process, a session is active, or Spark's configuration names a master
-    (``PYSPARK_SUBMIT_ARGS``, ``spark-defaults.conf``).
+    spark-submit started this process, ``SPARK_REMOTE`` names a server, a session is active, or
+    Spark's configuration names a master (``PYSPARK_SUBMIT_ARGS``, ``spark-defaults.conf``).
     """
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return "spark-submit started this process"
+    if "SPARK_REMOTE" in os.environ:
+        return "SPARK_REMOTE names a server of Spark Connect"
     loaded = sys.modules.get("pyspark")
+    if loaded is not None and "SPARK_CONNECT_MODE_ENABLED" in os.environ:
+        return "a session of Spark Connect is active"
     if loaded is not None and loaded.SparkContext._active_spark_context is not None:  # noqa: SLF001 - there is no other way to ask
         return "a Spark session is active"
     if _MASTER.search(os.environ.get("PYSPARK_SUBMIT_ARGS", "")):

@@ -23,6 +23,7 @@ from engine.report.losses import losses
 from engine.report.shown import Shown
 from spark_plugin import dataframe
 from spark_plugin import lookup as lookups
+from spark_plugin.versions import collected
 
 _SECONDS = "cast(cast(ts as decimal(20)) / 1000000 as decimal(18, 6))"
 _NO_ZONE = f"timestamp_ntz'1970-01-01' + make_dt_interval(0, 0, 0, {_SECONDS})"
@@ -57,7 +58,7 @@ class InSpark(Result):
 
     @cached_property
     def _collected(self) -> pa.Table:
-        return self.frame.toArrow()
+        return collected(self.frame)
 
     @property
     def outputs(self) -> pa.Table:
@@ -68,7 +69,7 @@ class InSpark(Result):
         console.print(f"a query of Spark: {self.frame}", soft_wrap=True)
 
     def _first(self, rows: int) -> pa.Table:
-        return self.frame.limit(rows).toArrow()
+        return collected(self.frame.limit(rows))
 
 
 def replay(left: DataFrame, right: DataFrame, **options: Any) -> InSpark:  # noqa: ANN401 - checked there

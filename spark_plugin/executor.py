@@ -10,16 +10,18 @@ from concurrent.futures import Future
 from itertools import pairwise
 from typing import TypeVar
 
-from pyspark import InheritableThread, cloudpickle
+from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from engine.runtime.host import keep_freed_memory
+from spark_plugin import connect
 from spark_plugin.archives.first_pass import Relational
 from spark_plugin.gpu import GpuTerms, bind_task, gpu_terms
 from spark_plugin.hearing import Place, hearing, telling
 from spark_plugin.outcome import Outcome, attempt, settle
 from spark_plugin.rapids.session import uses_rapids
 from spark_plugin.session import parallelism
+from spark_plugin.versions import inheriting
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -69,7 +71,9 @@ class SparkExecutor:
 
     def first_pass(self) -> Relational | None:
         """Return the first pass by queries where the RAPIDS Accelerator would run them."""
-        return Relational(self._session, self._tell) if uses_rapids(self._session) else None
+        if connect.of_connect(self._session) or not uses_rapids(self._session):
+            return None
+        return Relational(self._session, self._tell)
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield ``function(item)`` for every item, in order.
@@ -102,7 +106,13 @@ class SparkExecutor:
                 done += 1
         finally:
             if done < len(jobs):
-                self._session.sparkContext.cancelJobsWithTag(tag)
+                self._cancel(tag)
+
+    def _cancel(self, tag: str) -> None:
+        if connect.of_connect(self._session):
+            self._session.interruptTag(tag)
+        else:
+            self._session.sparkContext.cancelJobsWithTag(tag)
 
     def _start(
         self,
@@ -112,24 +122,38 @@ class SparkExecutor:
         place: Place | None,
         first: int,
     ) -> Future[list[Outcome]]:
-        """Run a job on a thread of its own: as an RDD, for which Spark has no query to plan."""
+        """Run a job on a thread of its own."""
         found: Future[list[Outcome]] = Future()
-        context = self._session.sparkContext
+        session = self._session
+        run = connect.run if connect.of_connect(session) else _run
         tasks = min(len(items), _TASKS * self._width)
         work = _worker(cloudpickle.dumps((function, items)), tasks, self._terms, place, first)
 
         def collect() -> None:
             try:
-                context.addJobTag(tag)
-                rows = context.parallelize(range(tasks), tasks).mapPartitions(work).collect()
-                found.set_result(_in_order(rows, len(items)))
+                found.set_result(_in_order(run(session, work, tasks, tag), len(items)))
             except Exception as error:  # noqa: BLE001 - handed to whoever waits
                 failure = RuntimeError(f"a task failed on Spark: {str(error).strip()}")
                 failure.__cause__ = error
                 found.set_exception(failure)
 
-        InheritableThread(target=collect, daemon=True, session=self._session).start()
+        inheriting(collect, session).start()
         return found
+
+
+def _run(
+    session: SparkSession,
+    work: Callable[[Iterable[int]], Iterator[tuple[int, bytes]]],
+    tasks: int,
+    tag: str,
+) -> list[tuple[int, bytes]]:
+    """Run a job as an RDD, for which Spark has no query to plan; return the rows of all tasks."""
+    context = session.sparkContext
+    context.addJobTag(tag)
+    rows: list[tuple[int, bytes]] = (
+        context.parallelize(range(tasks), tasks).mapPartitions(work).collect()
+    )
+    return rows
 
 
 def blocks(items: Sequence[T], width: int) -> list[list[T]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from operator import and_, or_
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +39,7 @@ from spark_plugin.columns import (
 from spark_plugin.hashing import lane_of, spark_type, travelled, travelling
 from spark_plugin.rows import with_rows
 from spark_plugin.session import broadcast_limit
+from spark_plugin.versions import collected, frame_of
 
 _ATTRIBUTE, _LANE, _VALUE = "__winnow_attribute", "__winnow_lane", "__winnow_value"
 _ABSENT = -1
@@ -170,7 +172,7 @@ def _collected(
 ) -> tuple[pa.Table, NDArray[np.int64]]:
     """Return F's rows, in order of their numbers, and these."""
     chosen = numbered.select(*(named(name) for name in names), number.alias("__winnow_number"))
-    table: pa.Table = chosen.orderBy("__winnow_number").toArrow()
+    table: pa.Table = collected(chosen.orderBy("__winnow_number"))
     rows = table.column("__winnow_number").cast(pa.int64()).to_numpy()
     return table.drop_columns(["__winnow_number"]), rows
 
@@ -201,13 +203,13 @@ def _placed(
     columns = [*map(_as_spark, values), pa.array(np.arange(lane.size)), pa.array(lane)]
     known = pa.table(columns, names=[field.name for field in fields])
     session = side.frame.sparkSession
-    places = session.createDataFrame(known, schema=StructType(fields))
+    places = frame_of(session, known, StructType(fields))
     if known.nbytes <= broadcast_limit(session):
         places = F.broadcast(places)
     keys = attributes(side.frame, side.roles.on, kinds)
     same = [key == F.col(f"{_VALUE}{i}") for i, key in enumerate(keys)]
-    null = reduce(Column.__or__, [key.isNull() for key in keys])
-    joined = side.frame.join(places, reduce(Column.__and__, same), "left")
+    null = reduce(or_, [key.isNull() for key in keys])
+    joined = side.frame.join(places, reduce(and_, same), "left")
     place = F.when(~null, F.coalesce(F.col(_ATTRIBUTE), F.lit(_ABSENT)))
     where = F.coalesce(F.col(_LANE), lane_of(keys, kept, lanes).cast("bigint"))
     frame = joined.withColumn(_ATTRIBUTE, place).withColumn(_LANE, where)

@@ -36,9 +36,9 @@ class GpuTerms(NamedTuple):
 
 def gpu_terms(session: SparkSession) -> GpuTerms:
     """Return the terms of a session's tasks."""
-    conf: Any = session.sparkContext.getConf()
-    configured = {name: conf.get(name) for name in (_TASK, _EXECUTOR, *_SLOTS)}
-    return terms_of(str(session.sparkContext.master), configured)
+    conf: Any = session.conf
+    configured = {name: conf.get(name, None) for name in (_TASK, _EXECUTOR, *_SLOTS)}
+    return terms_of(str(conf.get("spark.master", "")), configured)
 
 
 def terms_of(master: str, configured: dict[str, str | None]) -> GpuTerms:

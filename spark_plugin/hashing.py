@@ -19,6 +19,7 @@ from pyspark.sql.types import DataType, DecimalType
 
 from engine.archives import families
 from engine.archives.canonical import LANE_SEED, canonical, direct_codes, hashed
+from spark_plugin.versions import arrow_function
 
 _EPOCH = "1970-01-01"
 _EXACT_DIGITS = 15
@@ -122,8 +123,7 @@ def _archive_hash(kinds: tuple[pa.DataType, ...]) -> Callable[..., Column]:
         hashes = hashed(values, LANE_SEED, len(values[0])).view("int64")
         return pc.replace_with_mask(pa.nulls(len(columns[0]), pa.int64()), present, hashes)
 
-    function: Callable[..., Column] = F.arrow_udf(archive_hash, "bigint")
-    return function
+    return arrow_function(archive_hash, kinds, "bigint")
 
 
 def _all_valid(columns: Sequence[pa.Array]) -> pa.Array:
@@ -148,4 +148,5 @@ def as_double(column: Column, kind: DataType) -> Column:
     def rounded(values: pa.Array) -> pa.Array:
         return pc.cast(values, pa.float64(), safe=False)
 
-    return F.arrow_udf(rounded, "double")(column)
+    digits = pa.decimal128(kind.precision, kind.scale)
+    return arrow_function(rounded, [digits], "double")(column)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from engine.runtime.work import heard, listening, rows_done, told
+from spark_plugin.connect import of_connect
 
 _EVERY = 0.2
 """Seconds between a task's datagrams."""
@@ -40,7 +41,7 @@ def hearing(session: SparkSession) -> Iterator[Place | None]:
     It is told again in this process, to whoever listens.
     """
     place = ear = None
-    if heard():
+    if heard() and not of_connect(session):  # whose driver is not here
         with suppress(OSError):
             ear, place = _ear(session)
     if ear is None or place is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from operator import and_
 from typing import Annotated, Unpack
 
 import numpy as np
@@ -35,9 +36,11 @@ from spark_plugin.columns import (
     time_of,
     weight_fault,
 )
+from spark_plugin.connect import of_connect
 from spark_plugin.hashing import as_double, micros
 from spark_plugin.rows import FactRows, with_rows
 from spark_plugin.session import broadcast_limit
+from spark_plugin.versions import collected, frame_of
 
 BROADCASTS = ("auto", "always", "never")
 _FARTHEST = 2**62
@@ -123,7 +126,7 @@ def lookup(stream: DataFrame, fact: DataFrame, **options: Unpack[LookupFrames]) 
         facts = facts.hint("merge")
     same = [F.col(f"{_KEY}_s{i}") == F.col(f"{_KEY}_f{i}") for i in range(len(own.on))]
     active = (F.col(_BEGIN) <= F.col(_TS)) & (F.col(_TS) < F.col(_END))
-    joined = tuples.join(facts, reduce(Column.__and__, same) & active)
+    joined = tuples.join(facts, reduce(and_, same) & active)
     names = [name for name in joined.columns if not name.startswith("__winnow_")]
     ids = ["row", "fact_row", _TS, "importance"]
     return joined.select(*ids, *(named(name) for name in names if name not in ids))
@@ -238,11 +241,18 @@ def _facts(
         *(named(name).alias(f"__winnow_id{i}") for i, name in enumerate(identity)),
         *taken,
     )
-    own = frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()  # noqa: SLF001 - the same
-    small = int(str(own)) <= broadcast_limit(
-        frame.sparkSession
-    )  # by its files: numbering rows hides their size
-    return _as_set(read, roles, len(roles.left), len(identity)), small
+    return _as_set(read, roles, len(roles.left), len(identity)), _is_small(frame)
+
+
+def _is_small(frame: DataFrame) -> bool:
+    """Return whether a DataFrame is known to be small: by its files, as numbering hides its size.
+
+    Of one of Spark Connect nothing is known before it runs.
+    """
+    if of_connect(frame):
+        return False
+    size = frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()  # noqa: SLF001 - Spark tells it nowhere else
+    return int(str(size)) <= broadcast_limit(frame.sparkSession)
 
 
 def _as_set(facts: DataFrame, roles: FactRoles, keys: int, identity: int) -> DataFrame:
@@ -263,7 +273,7 @@ def _as_set(facts: DataFrame, roles: FactRoles, keys: int, identity: int) -> Dat
         .otherwise(F.lit(False))
     )  # fmt: skip
     present = [F.col(f"{_KEY}_f{i}").isNotNull() for i in range(keys)]
-    kept = facts.where(reduce(Column.__and__, present))
+    kept = facts.where(reduce(and_, present))
     return kept.withColumn("__winnow_again", fault).where(~F.col("__winnow_again"))
 
 
@@ -273,7 +283,7 @@ def _from_log(
     """Read a change log on the driver; return its facts, and whether they may be broadcast."""
     session = frame.sparkSession
     ordered = numbered.select(*(named(n) for n in frame.columns), number.alias("__winnow_row"))
-    table: pa.Table = ordered.orderBy("__winnow_row").toArrow()
+    table: pa.Table = collected(ordered.orderBy("__winnow_row"))
     rows = table.column("__winnow_row").cast(pa.int64())
     table = table.drop_columns(["__winnow_row"])
     facts = read_facts(table, roles, found).facts
@@ -285,4 +295,4 @@ def _from_log(
     schema = StructType([*frame.schema.fields, *own])
     whole = pa.table(columns, names=schema.names)
     small = whole.nbytes <= broadcast_limit(session)
-    return session.createDataFrame(whole, schema=schema), small
+    return frame_of(session, whole, schema), small

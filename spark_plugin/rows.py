@@ -8,9 +8,10 @@ from urllib.parse import unquote
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
-from engine.api.frames import CONNECT
 from engine.options.option import Option
 from engine.runtime.errors import SpecError, did_you_mean
+from spark_plugin import connect
+from spark_plugin.versions import refuse_connect
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 # Plan nodes that neither repeat rows nor make new ones.
@@ -47,14 +48,10 @@ def with_rows(
     ------
     SpecError
         If there is no such column, or no name was given and the rows do not come directly from
-        Parquet files; or the DataFrame is one of Spark Connect.
+        Parquet files.
     """
-    if type(frame).__module__.startswith(CONNECT):
-        raise SpecError(
-            f"the {side} DataFrame is of Spark Connect, whose sessions have no access to the JVM: "
-            "give it to winnow.replay or winnow.lookup, which read it here, or begin a session "
-            "without Connect"
-        )
+    if connect.of_connect(frame):
+        refuse_connect()
     if row is None:
         return _from_files(frame, side, option)
     if row not in frame.columns:
@@ -102,6 +99,8 @@ def _first_rows(frame: DataFrame, files: list[str]) -> DataFrame:
 
 def _is_plain(frame: DataFrame) -> bool:
     """Return whether each row is one row of a Parquet file."""
+    if connect.of_connect(frame):
+        return connect.is_plain(frame)
     waiting = [frame._jdf.queryExecution().analyzed()]  # noqa: SLF001 - Spark shows plans nowhere else
     while waiting:
         node = waiting.pop()

@@ -25,6 +25,7 @@ from pyspark.sql.types import StructType
 
 from engine.runtime.errors import DeviceError
 from engine.runtime.jit import cache_home
+from spark_plugin import connect
 from spark_plugin.rapids.options import RapidsOptions
 from spark_plugin.rapids.session import configure, has_plugin, jar_on_classpath, require_plugin
 
@@ -122,8 +123,9 @@ _LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 def broadcast_limit(session: SparkSession) -> int:
     """Return the bytes up to which Spark broadcasts a table unasked; negative for none."""
-    conf = session._jsparkSession.sessionState().conf()  # noqa: SLF001 - Spark tells it nowhere else
-    return int(conf.autoBroadcastJoinThreshold())
+    text = session.conf.get("spark.sql.autoBroadcastJoinThreshold").lower().strip().rstrip("b")
+    unit = text[-1] if text[-1] in "kmgtp" else ""
+    return int(text.removesuffix(unit)) << 10 * " kmgtp".index(unit or " ")
 
 
 def get_session(
@@ -131,7 +133,8 @@ def get_session(
 ) -> SparkSession:
     """Return the active Spark session, or start one.
 
-    An existing session (spark-submit's, a notebook's) is used as it is. A new one runs on the
+    An existing session (spark-submit's, a notebook's, one of Spark Connect) is used as it is, as is
+    the server of Spark Connect that ``SPARK_REMOTE`` names. A new one runs on the
     master of the Spark configuration (``spark-defaults.conf``, ``PYSPARK_SUBMIT_ARGS``,
     spark-submit), else on ``local[*,4]``; its workers run this Python, and Spark's log does not
     reach the terminal.
@@ -160,6 +163,11 @@ def get_session(
 
 
 def _session(app_name: str, *, light: bool, rapids: RapidsOptions | None) -> SparkSession:
+    connected = connect.chosen_session()
+    if connected is not None:
+        if rapids is not None:
+            require_plugin(connected.conf)
+        return connected
     running = SparkContext._active_spark_context  # noqa: SLF001 - there is no other way to ask
     if running is not None:
         if rapids is not None:
@@ -277,5 +285,7 @@ def quietly() -> Iterator[None]:
 
 def parallelism(session: SparkSession) -> int:
     """Return how many tasks the session runs at once, as far as it knows."""
+    if connect.of_connect(session):
+        return connect.parallelism(session)
     context: Any = session.sparkContext
     return max(1, int(context.defaultParallelism))

@@ -1,14 +1,17 @@
-"""Lanes spread evenly over partitions, also where RAPIDS partitions only by hash."""
+"""Lanes spread evenly over partitions, also where Spark or RAPIDS partitions only by hash."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
+from pyspark.sql.types import IntegerType, StructField, StructType
 
 from spark_plugin.rapids.session import uses_rapids
+from spark_plugin.versions import BY_NUMBER, frame_of
 
 _SLOT, _PLACE = "__winnow_slot", "__winnow_place"
+_PLACES = StructType([StructField(_SLOT, IntegerType()), StructField(_PLACE, IntegerType())])
 _WORD = (1 << 32) - 1
 _SEED = 42
 
@@ -16,17 +19,16 @@ _SEED = 42
 def by_lane(united: DataFrame, partitions: int) -> DataFrame:
     """Return rows with those of lane n in partition ``n % partitions``.
 
-    The RAPIDS Accelerator partitions by hash but not by a given number. So there, a row is hashed
-    by a number whose hash is the partition's.
+    The RAPIDS Accelerator, and Spark before 4.1, partition by hash but not by a given number. So
+    there, a row is hashed by a number whose hash is the partition's.
     """
-    if not uses_rapids(united.sparkSession):
+    session = united.sparkSession
+    if BY_NUMBER and not uses_rapids(session):
         by_number: DataFrame = united.repartitionById(partitions, F.col("lane"))
         return by_number
     slots = range(partitions)
     columns = [pa.array(slots, pa.int32()), pa.array(map(hashed_to, slots), pa.int32())]
-    places = united.sparkSession.createDataFrame(
-        pa.table(columns, names=[_SLOT, _PLACE]), f"{_SLOT} int, {_PLACE} int"
-    )
+    places = frame_of(session, pa.table(columns, names=_PLACES.names), _PLACES)
     placed = united.join(F.broadcast(places), F.col("lane") % partitions == F.col(_SLOT))
     spread: DataFrame = placed.drop(_SLOT).repartition(partitions, _PLACE).drop(_PLACE)
     return spread

@@ -66,10 +66,22 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    """Return a session of two cores as `get_session` makes it where the environment says so."""
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Return a session of two cores as `get_session` makes it where the environment says so.
+
+    With ``WINNOW_SPARK=connect`` it is one of Spark Connect, whose server is a process of its own.
+    """
     from spark_plugin.session import get_session  # noqa: PLC0415 - tests without Spark need none
 
+    if os.environ.get("WINNOW_SPARK") == "connect":
+        from connect_server import connect_server  # noqa: PLC0415 - the same
+
+        with connect_server(tmp_path_factory.mktemp("connect")) as address:
+            os.environ["SPARK_REMOTE"] = address
+            session = get_session("winnow tests")
+            yield session
+            session.stop()
+        return
     before = os.environ.get("PYSPARK_SUBMIT_ARGS")
     os.environ["PYSPARK_SUBMIT_ARGS"] = _SUBMIT
     try:

@@ -20,8 +20,6 @@ from engine.runtime.errors import InputError, SpecError
 
 GROUP = "winnow.frames"
 """Group of the entry points of packages whose frames stay where they are."""
-CONNECT = "pyspark.sql.connect."
-"""Begins the modules of Spark Connect."""
 
 
 @runtime_checkable
@@ -72,15 +70,13 @@ def not_of_spark(options: Mapping[str, Any]) -> dict[str, Any]:
 def home_of(*frames: object) -> Any:  # noqa: ANN401 - the package's module, or None
     """Return the module whose functions take these frames where they are, None if ours do.
 
-    DataFrames of Spark Connect, whose session has no access to the JVM, come here as Arrow tables.
-
     Raises
     ------
     SpecError
         If some frames are such and others are not, or no package takes them.
     """
     kinds = {type(frame).__module__ for frame in frames if frame is not None}
-    tops = {own.partition(".")[0] for own in kinds if not own.startswith(CONNECT)}
+    tops = {own.partition(".")[0] for own in kinds}
     if "pyspark" not in tops:
         return None
     if len(tops) > 1:
@@ -128,8 +124,6 @@ def in_arrow(frame: Frame, name: str) -> str | pa.Table:
 def _table(frame: Any, name: str) -> pa.Table:  # noqa: ANN401 - whatever was given
     if isinstance(frame, pa.Table):
         return frame
-    if type(frame).__module__.startswith(CONNECT):
-        return frame.toArrow()
     top = type(frame).__module__.partition(".")[0]
     if top == "pandas" and hasattr(frame, "columns"):
         return _of_pandas(frame)

@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
+from operator import and_
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,8 +18,9 @@ import pyarrow.types as pt
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import TaskContext, cloudpickle
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
+from pyspark.sql.types import LongType, StructField, StructType
 
 from engine.lanes.split import Plan, SplitResult, fitting_rows
 from engine.lanes.splits import Source
@@ -42,6 +44,7 @@ from spark_plugin.hashing import lane_of, travelling
 from spark_plugin.outcome import OtherwiseError, Outcome, settle
 from spark_plugin.session import ArrowFunction, map_in_arrow, parallelism
 from spark_plugin.spread import by_lane
+from spark_plugin.versions import frame_of
 
 T = TypeVar("T")
 FOUND = "place int, found string"
@@ -114,7 +117,9 @@ def _row(outcome: Outcome) -> pa.RecordBatch:
 _ROUNDS = 4
 _RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit)\b")
 _GROUP = "group"
-_PLACES = "block bigint, first_id bigint, rows bigint, base bigint"
+_PLACES = StructType(
+    [StructField(name, LongType()) for name in ("block", "first_id", "rows", "base")]
+)
 
 
 class Relational:
@@ -211,7 +216,7 @@ class Relational:
         frame = _numbered(scanned(self._session, sources, columns), columns)
         cells = {name: columns.cell(name) for name in columns.names}
         keyed = [F.col(cells[name]).isNotNull() for name in _keys(plan)]
-        placed = self._placed(frame.where(reduce(Column.__and__, keyed)), survey.cut)
+        placed = self._placed(frame.where(reduce(and_, keyed)), survey.cut)
         arranged = self._arranged(plan, cells, placed, survey.joined)
         query = arranged.select(*(cells[name] for name in columns.names), "row")
         return mapped(query, split_sorted, work, terms=self._terms)
@@ -220,9 +225,9 @@ class Relational:
         """Add every row's position in the archive, -1 if its block has changed."""
         table = pa.table(
             [pa.array(column) for column in (cut.mark, cut.first_id, cut.rows, cut.base)],
-            names=["block", "first_id", "rows", "base"],
+            names=_PLACES.names,
         )
-        places = self._session.createDataFrame(table, _PLACES)
+        places = frame_of(self._session, table, _PLACES)
         joined = frame.join(F.broadcast(places), "block")
         within = F.col("id") - F.col("first_id")
         there = (within >= 0) & (within < F.col("rows"))

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property, reduce
 from itertools import accumulate, pairwise
+from operator import and_
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 from engine.archives.canonical import LANE_SEED, hashed
@@ -74,7 +75,7 @@ def survey_query(frame: DataFrame, roles: Roles, columns: Columns) -> DataFrame:
     keys = [named(key).isNotNull() for key in (*roles.on, *roles.partition_by)]
     return frame.select(
         *columns.selected(),
-        reduce(Column.__and__, keys).alias("present"),
+        reduce(and_, keys).alias("present"),
         F.xxhash64(name).alias("file"),
         start.alias("start"),
         F.monotonically_increasing_id().alias("id"),

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
+from pyspark.sql.conf import RuntimeConfig
 
 from engine.runtime.errors import SpecError
 from spark_plugin.configured import defaults
@@ -25,17 +26,18 @@ def uses_rapids(session: SparkSession) -> bool:
     return PLUGIN in plugins and session.conf.get("spark.rapids.sql.enabled", "true") == "true"
 
 
-def has_plugin(conf: SparkConf) -> bool:
+def has_plugin(conf: SparkConf | RuntimeConfig) -> bool:
     """Return whether a configuration names the RAPIDS Accelerator."""
-    return PLUGIN in (conf.get("spark.plugins") or "")
+    return PLUGIN in (conf.get("spark.plugins", "") or "")
 
 
-def require_plugin(conf: SparkConf) -> None:
+def require_plugin(conf: SparkConf | RuntimeConfig) -> None:
     """Raise `SpecError` if a Spark that already runs was started without the RAPIDS Accelerator."""
     if not has_plugin(conf):
+        plugins = conf.get("spark.plugins", "") or ""
         raise SpecError(
             "the Spark that runs was started without the RAPIDS Accelerator (spark.plugins is "
-            f"{conf.get('spark.plugins') or ''!r}), and --rapids cannot add it: start it with what "
+            f"{plugins!r}), and --rapids cannot add it: start it with what "
             "`winnow spark-conf` prints, as in spark-submit $(winnow spark-conf --format flags) ..."
         )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+from pyspark.sql.pandas.types import from_arrow_type
 
 from engine.archives.families import plain_type
 from engine.archives.roles import JoinColumns, Roles, check_present, common_time
@@ -20,6 +20,7 @@ from engine.runtime.errors import SpecError, did_you_mean
 from engine.runtime.streams import SIDES
 from engine.runtime.time_units import parse_instant, parse_ticks
 from spark_plugin.streaming.feed import Feed, Stream, parquet_archive
+from spark_plugin.versions import arrow_type
 
 ROWS_PER_BATCH = 1_000_000
 PARTITIONS = 8
@@ -149,7 +150,7 @@ def _spark_kind(archive: Archive, name: str) -> pa.DataType:
     kind = plain_type(archive.schema.field(name).type)
     try:
         found = from_arrow_type(_WIDER.get(kind, kind))
-        return to_arrow_type(found, timezone="UTC")
+        return arrow_type(found)
     except Exception as error:  # pyspark raises several for a type that it lacks
         raise SpecError(
             f"column {name} of the {archive.side} archive has type {kind}, which Spark lacks: name "

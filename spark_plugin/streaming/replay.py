@@ -20,6 +20,7 @@ from engine.options.command import Given
 from engine.runtime.device_choice import ON_GPU
 from engine.runtime.errors import InputError, SpecError
 from spark_plugin.columns import arrow_schema
+from spark_plugin.connect import need_no_connect
 from spark_plugin.dataframe import FRAMES, Frames, query_of
 from spark_plugin.query import Query
 from spark_plugin.session import get_session, map_in_arrow, parallelism, quietly
@@ -105,6 +106,7 @@ def replay(
         for where, side in ((left, "left"), (right, "right"))
     )
     started = session or get_session()
+    need_no_connect(started, "a streaming replay")
     check_python(started)
     own = _session_of(started)
     query = query_of(_frame(own, archives[0]), _frame(own, archives[1]), given)

@@ -17,7 +17,14 @@ from engine.commands.running import executor_of
 from engine.runtime.executors import ThreadExecutor
 from spark_plugin.configured import why_spark
 
-SET_UP = ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR")
+SET_UP = (
+    "PYSPARK_SUBMIT_ARGS",
+    "PYSPARK_GATEWAY_PORT",
+    "SPARK_HOME",
+    "SPARK_CONF_DIR",
+    "SPARK_REMOTE",
+    "SPARK_CONNECT_MODE_ENABLED",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +58,7 @@ class Engine:
         ({"PYSPARK_SUBMIT_ARGS": "--master local[2] pyspark-shell"}, "", "PYSPARK_SUBMIT_ARGS"),
         ({"PYSPARK_SUBMIT_ARGS": "--conf spark.master=yarn x"}, "", "PYSPARK_SUBMIT_ARGS"),
         ({"PYSPARK_GATEWAY_PORT": "1"}, "", "spark-submit started this process"),
+        ({"SPARK_REMOTE": "sc://h"}, "", "SPARK_REMOTE names a server of Spark Connect"),
         ({}, "# spark.master x\nspark.eventLog.enabled true\n", None),
         ({}, "spark.app.name a\nspark.master  spark://h:7077\n", "spark-defaults.conf names"),
     ],

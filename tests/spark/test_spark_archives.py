@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from job_cases import streams
 from pyspark import SparkConf
-from spark_cases import ROLES, TUPLES, figures, replayed
+from spark_cases import CONNECT, ROLES, TUPLES, figures, of_the_jvm, replayed
 
 from engine.api.bound import bound_archives
 from engine.runtime.errors import DeviceError, InputError, OutputError, WinnowError
@@ -84,7 +84,7 @@ def test_the_command_line_runs_on_spark_with_nothing_installed(
     shown = capsys.readouterr()
     assert "recall" in shown.out
     assert not shown.err
-    assert spark.sparkContext.applicationId == get_session().sparkContext.applicationId
+    assert spark is get_session()
 
 
 def test_results_come_in_the_order_of_the_items(spark: Any) -> None:
@@ -154,10 +154,11 @@ def test_a_damaged_archive_is_told_of_and_nothing_is_written(spark: Any, tmp_pat
 
 def test_the_session_there_is_serves_every_command(spark: Any) -> None:
     assert isinstance(command.spark_executor(), SparkExecutor)
-    assert get_session().sparkContext is spark.sparkContext
-    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+    assert get_session() is spark
+    assert CONNECT or os.environ["PYSPARK_PYTHON"] == sys.executable
 
 
+@of_the_jvm
 @pytest.mark.parametrize(
     ("settings", "sockets"),
     [
@@ -181,6 +182,7 @@ def test_spark_reaches_its_workers_through_the_file_system_where_it_can(
     assert conf.get(_SOCKETS) == sockets
 
 
+@of_the_jvm
 @pytest.mark.parametrize(("letters", "sockets"), [(63, "true"), (64, None)])
 def test_a_folder_too_long_for_a_socket_has_none(
     spark: Any, letters: int, sockets: str | None

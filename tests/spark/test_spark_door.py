@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
 import subprocess
 import sys
@@ -15,13 +16,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from connect_server import connect_server
+from job_cases import stream, table
 from places import ROOT
+from spark_cases import ORDER, write
 from thorough import guards
 
 import winnow
 from engine.api import frames
 from engine.runtime.errors import SpecError
-from spark_plugin import dataframe
 
 JOIN: dict[str, Any] = {"on": "k", "time": "t", "window": dt.timedelta(seconds=20)}
 KINDS = {
@@ -82,56 +85,83 @@ def test_frames_of_spark_stay_in_spark_with_the_rows_of_their_tables(
     assert {type(own) for own in looked.outputs["ts"].to_pylist()} == {type(times[0].as_py())}
 
 
-class Connected:
-    """A DataFrame of Spark Connect, as far as winnow looks at one."""
-
-    __module__ = "pyspark.sql.connect.dataframe"
-
-    def __init__(self, table: pa.Table) -> None:
-        self._table = table
-        self.columns = table.column_names
-
-    def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's
-        """Return its rows."""
-        return self._table
-
-
-ROWS = pa.table({"ts": [1, 2, 3, 4], "key": [1, 1, 2, 2]})
-NUMBERS: dict[str, Any] = {"on": "key", "time": "ts", "window": 3}
-
-
-def test_frames_of_spark_connect_are_read_here() -> None:
-    frame = Connected(ROWS)
-    assert winnow.replay(frame, frame, **NUMBERS).outputs.equals(
-        winnow.replay(ROWS, ROWS, **NUMBERS).outputs
-    )
-    assert winnow.bound(frame, ROWS, memory=1, **NUMBERS).outputs.num_rows == 8
-
-
-def test_a_query_of_spark_connect_is_refused_in_a_sentence() -> None:
-    frame: Any = Connected(ROWS)
-    with pytest.raises(SpecError, match="left DataFrame is of Spark Connect, whose sessions"):
-        dataframe.replay(frame, frame, **NUMBERS)
-
-
 CONNECTED = """
-import pyarrow as pa, winnow
+import json, sys
+from pathlib import Path
+import pyarrow.parquet as pq, winnow
 from pyspark.sql import SparkSession
-spark = SparkSession.builder.remote("local[1]").getOrCreate()
-frame = spark.createDataFrame(pa.table({"ts": [1, 2, 3, 4], "key": [1, 1, 2, 2]}))
-print("rows", winnow.replay(frame, frame, on="key", time="ts", window=3).outputs.num_rows)
+from engine.runtime.errors import SpecError
+from spark_plugin.configured import why_spark
+from spark_plugin.session import get_session
+from spark_plugin.connect import parallelism
+from spark_plugin.executor import SparkExecutor
+from spark_plugin.streaming import replay
+
+folder = Path(sys.argv[1])
+spark = SparkSession.builder.remote(sys.argv[2]).getOrCreate()
+assert get_session() is spark and "Connect" in why_spark()
+assert parallelism(spark) == 2, parallelism(spark)
+paths = [str(folder / f"{side}.parquet") for side in ("left", "right")]
+sides = [spark.read.parquet(path) for path in paths]
+options = json.loads(sys.argv[3])
+found = winnow.replay(*sides, **options)
+assert "connect" in type(found.frame).__module__, "it left Spark"
+pq.write_table(found.outputs, folder / "connect.parquet")
+looked = winnow.lookup(sides[0], sides[1], on="k", time="t", fact_on="k")
+print("looked up", looked.report.matched, looked.outputs.num_rows)
+archived = winnow.replay(*paths, executor=SparkExecutor(spark), **options)
+print("recalls", archived.report.recall, found.report.recall)
+for wrong in (
+    lambda: winnow.replay(sides[0].union(sides[0]), sides[1], **options),
+    lambda: winnow.bound(*sides, **options),
+    lambda: replay(*paths, **options),
+):
+    try:
+        wrong()
+        print("no error")
+    except SpecError as error:
+        print(error)
 spark.stop()
 """
 
 
-@guards("tests/spark/test_spark_door.py", "engine/api/frames.py")
-def test_a_session_of_spark_connect(tmp_path: Path) -> None:
+@guards(
+    "tests/spark/test_spark_door.py", "tests/support/connect_server.py", "spark_plugin/connect.py",
+    "spark_plugin/door.py", "engine/api/frames.py",
+)  # fmt: skip
+@pytest.mark.parametrize("server", ["of its own", "local"])
+def test_a_session_of_spark_connect(server: str, tmp_path: Path) -> None:
     pytest.importorskip("grpc")
-    shown = subprocess.run(  # noqa: S603 - ours
-        [sys.executable, "-c", CONNECTED], capture_output=True, text=True, check=True, cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert "rows 8" in shown.stdout
+    own = stream(3, 200)
+    write(tmp_path, table(own), table(stream(4, 200)))
+    paths = [str(tmp_path / f"{side}.parquet") for side in ("left", "right")]
+    options: dict[str, Any] = {"on": "k", "time": "t", "window": 9, "memory": 12, "policy": "dgl"}
+    expected = winnow.replay(*paths, **options)
+
+    def shown(address: str) -> list[str]:
+        done = subprocess.run(  # noqa: S603 - ours
+            [sys.executable, "-c", CONNECTED, tmp_path, address, json.dumps(options)],
+            capture_output=True, text=True, check=False, cwd=tmp_path,
+            env=os.environ
+            | {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "SPARK_TESTING": "1"},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout.splitlines()
+
+    if server == "local":
+        lines = shown("local[2]")
+    else:
+        with connect_server(tmp_path) as address:
+            lines = shown(address)
+    found = pq.read_table(tmp_path / "connect.parquet").sort_by(ORDER)
+    assert found.num_rows > 0
+    assert found.equals(pa.table(expected.outputs).sort_by(ORDER))
+    looked = winnow.lookup(*paths, on="k", time="t", fact_on="k")
+    assert lines[0] == f"looked up {looked.report.matched} {looked.outputs.num_rows}"
+    assert lines[1] == f"recalls {expected.report.recall} {expected.report.recall}"
+    assert "the rows of the left DataFrame have no numbers of their own" in lines[2]
+    assert "winnow.bound is not available on Spark DataFrames" in lines[3]
+    assert "a streaming replay needs a session with access to the JVM" in lines[4]
 
 
 def test_frames_of_spark_and_others_do_not_mix(spark: Any) -> None:

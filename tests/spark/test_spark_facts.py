@@ -16,6 +16,7 @@ import engine
 from engine.runtime.errors import InputError, SpecError
 from spark_plugin.dataframe import replay
 from spark_plugin.executor import SparkExecutor
+from spark_plugin.versions import collected, frame_of
 
 
 def archived(one: Case, **options: Any) -> list[tuple[Any, ...]]:
@@ -27,7 +28,7 @@ def framed(spark: Any, one: Case, folder: Path, **options: Any) -> pa.Table:
     paths = one.written(folder)
     frames = {name: spark.read.parquet(path) for name, path in paths.items()}
     given = JOIN | NAMES | DGL | {"fact": frames["fact"]} | options
-    return replay(frames["left"].repartition(3), frames["right"], **given).toArrow()
+    return collected(replay(frames["left"].repartition(3), frames["right"], **given))
 
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -69,9 +70,9 @@ def test_attributes_of_any_type(spark: Any, kinds: tuple[str, str]) -> None:
     frames = []
     for number, table in enumerate([*sides, fact]):
         numbered = table.append_column("number", pa.array(range(table.num_rows)))
-        frames.append(spark.createDataFrame(numbered).repartition(2 + number))
+        frames.append(frame_of(spark, numbered).repartition(2 + number))
     given: Any = JOIN | NAMES | DGL | {"fact": frames[2], "row": "number", "fact_row": "number"}
-    found = replay(frames[0], frames[1], lanes=3, memory=18, **given).toArrow()
+    found = collected(replay(frames[0], frames[1], lanes=3, memory=18, **given))
     same = engine.replay_tables(*sides, fact=fact, lanes=3, memory=18, **(JOIN | NAMES | DGL))
     assert rows_of(found) == rows_of(same.outputs)
 
@@ -96,7 +97,7 @@ def test_a_log_of_changes_and_times_with_a_zone(spark: Any, tmp_path: Path) -> N
     for name, table in zip(("left", "right", "fact"), tables, strict=True):
         pq.write_table(table, tmp_path / f"{name}.parquet")
         frames.append(spark.read.parquet(str(tmp_path / f"{name}.parquet")))
-    found = rows_of(replay(frames[0], frames[1], fact=frames[2], **given).toArrow())
+    found = rows_of(collected(replay(frames[0], frames[1], fact=frames[2], **given)))
     assert found == expected
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from contextlib import redirect_stdout
 from decimal import Decimal
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from thorough import repeats
 from engine import lookup_tables
 from engine.runtime.errors import InputError, SpecError
 from spark_plugin.lookup import lookup
+from spark_plugin.versions import collected
 
 SORT = [("row", "ascending"), ("fact_row", "ascending")]
 
@@ -52,7 +55,7 @@ def check(spark: Any, folder: Path, stream: pa.Table, fact: pa.Table, **how: Any
     expected = lookup_tables(stream, fact, columns=own.get("columns", "all"), **how).outputs
     left, right = (spark.read.parquet(path) for path in paths)
     frame = lookup(left.repartition(3), right.repartition(2), **own, **how)
-    found = frame.toArrow().sort_by(SORT)
+    found = collected(frame).sort_by(SORT)
     assert expected.num_rows
     assert found.column_names == expected.column_names
     for name in found.column_names:
@@ -176,8 +179,9 @@ def test_times_of_any_type(spark: Any, tmp_path: Path, name: str) -> None:
 
 
 def joins_of(frame: Any) -> set[str]:
-    plan = frame._jdf.queryExecution().executedPlan().toString()  # noqa: SLF001 - as explain does
-    return set(re.findall(r"\w+Join\b", str(plan)))
+    with redirect_stdout(StringIO()) as shown:
+        frame.explain()
+    return set(re.findall(r"\w+Join\b", shown.getvalue()))
 
 
 @pytest.mark.parametrize(
@@ -242,7 +246,7 @@ def test_a_stream_is_joined_batch_by_batch(spark: Any, tmp_path: Path, form: str
     query.awaitTermination()
     assert len(query.recentProgress) >= 4
     assert not any(progress["stateOperators"] for progress in query.recentProgress)
-    found = spark.table(name).toArrow().sort_by(SORT)
+    found = collected(spark.table(name)).sort_by(SORT)
     expected = lookup_tables(stream, fact, **how).outputs.drop_columns(["stream_list"])
     assert expected.num_rows
     assert found.column_names == expected.column_names
@@ -336,4 +340,4 @@ def test_options_that_mean_nothing(spark: Any, tmp_path: Path) -> None:
 def test_rows_of_several_files_are_numbered_as_in_an_archive(spark: Any, tmp_path: Path) -> None:
     stream, fact = clean(5)
     frame = check(spark, tmp_path, stream, fact, **ON, **FACT)
-    assert pc.max(frame.toArrow().column("row")).as_py() > 30
+    assert pc.max(collected(frame).column("row")).as_py() > 30

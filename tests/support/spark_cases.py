@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from job_cases import stream, table
 from options_given import job_of
 
@@ -20,6 +22,9 @@ from engine.options.replay import JobOptions
 from engine.report.envelope import Report
 from engine.runtime.executors import Executor, SerialExecutor
 
+CONNECT = os.environ.get("WINNOW_SPARK") == "connect"
+"""Whether the session of the tests is one of Spark Connect (`tests/conftest.py`)."""
+of_the_jvm = pytest.mark.skipif(CONNECT, reason="it asks Spark's JVM, which Connect does not show")
 ORDER = [("ts", "ascending"), ("left_row", "ascending"), ("right_row", "ascending")]
 ROLES = {"on": "k", "time": "t", "importance": "i"}
 TUPLES = {"window": 9, "memory": 12}
