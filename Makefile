@@ -31,6 +31,7 @@ thorough: kernels extras clouds ## Run all tests with the repeats that `make tes
 	WINNOW_THOROUGH=1 $(BIN)/python -m pytest -n auto --dist worksteal $(TEST_ARGS)
 	WINNOW_THOROUGH=1 NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator \
 	    -n auto --dist worksteal $(TEST_ARGS)
+	$(BIN)/python tests/support/spark_versions.py
 
 extras: $(VENV)/.dev ## Get what single tests need: a browser, pyright, Spark Connect, an object store
 	$(BIN)/python -m pip install --quiet pyright==1.1.414 'pyspark[connect]' 'moto[s3,server]==5.2.5' \

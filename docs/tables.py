@@ -1,4 +1,6 @@
-"""Writes the documents' tables of policies and rows of new options; `make docs` runs it.
+"""Writes the documents' tables of policies and of Spark's versions, and rows of new options.
+
+`make docs` runs it:
 
     python docs/tables.py [--check]
 
@@ -11,6 +13,7 @@ a document is stale.
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -53,7 +56,27 @@ def full_table() -> str:
     )
 
 
-DOCUMENTS = {"docs/policies.md": full_table}
+def spark_table() -> str:
+    """Return which tests of Spark passed with which versions, as they were last run."""
+    found = json.loads((ROOT / "benchmarks" / "results" / "spark_versions.json").read_text())
+    rows = [["what", *(f"Spark {version}" for version in found)], ["---"] * (len(found) + 1)]
+    rows += [
+        [name, *(_counted(own["features"][name]) for own in found.values())]
+        for name in next(iter(found.values()))["features"]
+    ]
+    return "".join("| " + " | ".join(cells) + " |\n" for cells in rows)
+
+
+def _counted(tests: Mapping[str, int]) -> str:
+    if tests.get("failed"):
+        return f"**{tests['failed']} failed**"
+    return f"{tests['passed']} passed" if tests.get("passed") else "refused"
+
+
+DOCUMENTS = {
+    "docs/policies.md": ("policies", full_table),
+    "docs/spark.md": ("versions", spark_table),
+}
 
 _SHARED = (STREAMS, WHERE, FACT, JOIN, Group("", (Memory, Probe)))
 _ELSEWHERE = {
@@ -109,9 +132,9 @@ def with_options(text: str, options: Mapping[str, Option]) -> str:
     return text
 
 
-def renewed(text: str, table: str) -> str:
+def renewed(text: str, mark: str, table: str) -> str:
     """Return `text` with `table` between its marks."""
-    begin, end = "<!-- policies -->\n", "<!-- /policies -->"
+    begin, end = f"<!-- {mark} -->\n", f"<!-- /{mark} -->"
     pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
     if not pattern.search(text):
         raise SystemExit(f"a document has no marks {begin.strip()} and {end}: put them back")
@@ -126,9 +149,9 @@ def stale() -> dict[Path, str]:
         wanted = text = path.read_text()
         if path in pages:
             wanted = with_options(wanted, pages[path])
-        table = DOCUMENTS.get(str(path.relative_to(ROOT)))
-        if table is not None:
-            wanted = renewed(wanted, table())
+        if str(path.relative_to(ROOT)) in DOCUMENTS:
+            mark, table = DOCUMENTS[str(path.relative_to(ROOT))]
+            wanted = renewed(wanted, mark, table())
         if wanted != text:
             found[path] = wanted
     return found

@@ -2,9 +2,9 @@
 
     python tests/support/spark_versions.py [--only 3.5.9 ...] [--out FILE]
 
-Each Spark lies in an environment of its own in ``spark`` of this Python's, on which it rests. What
-has been found is written to benchmarks/results/spark_versions.json, and `docs/tables.py` makes a
-table of it. Versions that are not run keep what was found before. The exit status is 1 if a test
+Each Spark lies in an environment of its own in .venv/spark, which rests on that of this Python.
+What has been found is written to benchmarks/results/spark_versions.json, and `docs/tables.py` makes
+a table of it. Versions that are not run keep what was found before. The exit status is 1 if a test
 failed.
 """
 
@@ -30,18 +30,34 @@ from places import BENCHMARKS, PYTHONPATH, ROOT
 FOUND = BENCHMARKS / "results" / "spark_versions.json"
 VERSIONS = ("3.5.9", "4.0.5", "4.1.4", "4.2.0", "4.2.0 Connect")
 FEATURES = {
-    "archives: replay, bound": ["test_spark_archives.py"],
+    "archives: replay, bound": [
+        f"test_spark_archives.py::test_{name}"
+        for name in (
+            "any_number_of_tasks_gives_the_rows_and_figures_of_the_local_engine",
+            "a_bound_and_the_replay_of_its_plan_are_the_local_engines",
+            "the_command_line_runs_on_spark_with_nothing_installed",
+            "an_error_of_ours_arrives_as_it_was_raised",
+            "any_other_error_brings_the_traceback_of_the_worker",
+        )
+    ],
     "archives: sample": ["test_spark_sample.py"],
     "archives: sweep": ["test_spark_sweep.py"],
     "archives: star": ["../jobs/test_star_job.py::test_spark_gives_the_same"],
     "archives: multijoin": ["test_spark_multijoin.py"],
     "DataFrames: replay": ["test_spark_dataframe.py"],
     "DataFrames: replay through facts": ["test_spark_facts.py"],
-    "DataFrames: look-up": ["test_spark_lookup.py"],
+    "DataFrames: look-up": [
+        f"test_spark_lookup.py::test_{name}"
+        for name in (
+            "rows_are_those_of_the_tables", "a_change_log", "attributes_of_any_type",
+            "times_of_any_type", "broadcast_or_shuffle", "a_stream_is_joined_batch_by_batch",
+            "rows_of_several_files_are_numbered_as_in_an_archive",
+        )
+    ],
     "`winnow.replay`, `winnow.lookup`": ["test_spark_door.py"],
     "tables to Spark and back": ["test_spark_versions.py"],
     "streaming replay": ["test_spark_versions.py::test_a_stream_has_the_rows_of_the_archives"],
-}
+}  # fmt: skip
 """What is to work, and its tests, from tests/spark."""
 _WARNINGS = ("ResourceWarning", "DeprecationWarning", "pytest.PytestUnraisableExceptionWarning")
 """What older versions of Spark do; those of the version that is developed with are errors."""
@@ -50,7 +66,7 @@ _WARNINGS = ("ResourceWarning", "DeprecationWarning", "pytest.PytestUnraisableEx
 def python_of(version: str) -> Path:
     """Return the Python of an environment with a version of Spark; make it where it is missing."""
     number, _, connect = version.partition(" ")
-    place = Path(sys.prefix) / "spark" / version.replace(" ", "-").lower()
+    place = ROOT / ".venv" / "spark" / version.replace(" ", "-").lower()
     python = place / "bin" / "python"
     mark = place / "ready"
     if not mark.exists():
@@ -125,15 +141,15 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=VERSIONS, default=VERSIONS, metavar="VERSION")
     parser.add_argument("--out", type=Path, default=FOUND)
     options = parser.parse_args()
-    known = json.loads(FOUND.read_text()) if FOUND.exists() else {}
+    known = json.loads(options.out.read_text()) if options.out.exists() else {}
     for version in options.only:
         known[version] = tried(version)
-    found = {version: known[version] for version in VERSIONS if version in known}
-    options.out.write_text(json.dumps(found, indent=1) + "\n")
+        found = {version: known[version] for version in VERSIONS if version in known}
+        options.out.write_text(json.dumps(found, indent=1) + "\n")
     failed = [
         f"{version}: {name}"
         for version in options.only
-        for name, counts in found[version]["features"].items()
+        for name, counts in known[version]["features"].items()
         if counts.get("failed")
     ]
     sys.stdout.write("".join(f"failed on Spark {one}\n" for one in failed))
