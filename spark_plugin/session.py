@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from engine.runtime.errors import DeviceError
-from engine.runtime.jit import cache_home
+from engine.runtime.kept import cache_home
 from spark_plugin import connect
 from spark_plugin.rapids.options import RapidsOptions
 from spark_plugin.rapids.session import configure, has_plugin, jar_on_classpath, require_plugin

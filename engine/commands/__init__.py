@@ -20,6 +20,7 @@ from engine.options.command import Command
 from engine.options.meanings import MEANINGS
 from engine.runtime.errors import SpecError, WinnowError, did_you_mean
 from engine.runtime.host import keep_freed_memory
+from engine.runtime.kept import COMPILED
 from engine.runtime.uris import storing
 
 COMMANDS = "winnow.commands"
@@ -92,6 +93,8 @@ def main(
         with ends_soon(said) if alone else nullcontext():
             try:
                 keep_freed_memory()
+                if alone:
+                    COMPILED.tell = lambda line: print(f"{said}: {line}", file=sys.stderr)  # noqa: T201
                 module = known.load(name)
                 command, values = parsed(words, {name: module.COMMAND})
                 asked = Asked(command, values, dict(engines or {}))

@@ -12,7 +12,7 @@ from engine.options.command import Command, Group
 from engine.options.facts import FactChanges, FactSides, FactSource, fact_of
 from engine.options.meanings import MEANINGS
 from engine.options.replay import STREAMS, WHERE, roles_of
-from engine.runtime.jit import cache_home
+from engine.runtime.kept import LANES, cache_home
 
 COMMAND = Command(
     "prepare",
@@ -41,7 +41,7 @@ def run(asked: Asked) -> int:
             left,
             right,
             *both,
-            cache=given["cache"] or cache_home() / "lanes",
+            cache=given["cache"] or cache_home() / LANES,
             lanes=given["lanes"] or 1,
             bad_rows=given["bad_rows"],
             payload=given["columns"] == "all",

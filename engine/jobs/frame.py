@@ -20,7 +20,7 @@ from engine.replay.settings import ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Stages
-from engine.runtime.jit import cache_home
+from engine.runtime.kept import LANES, cache_home
 from engine.runtime.time_units import parse_instant, parse_window
 
 ROWS_A_LANE = 2_000_000
@@ -194,7 +194,7 @@ def prepare_job(
             archives.right,
             options.left_roles,
             options.right_roles,
-            cache=options.cache or cache_home() / "lanes",
+            cache=options.cache or cache_home() / LANES,
             lanes=lanes or options.lanes or 1,
             bad_rows=options.bad_rows,
             payload=payload,

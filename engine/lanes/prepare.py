@@ -14,6 +14,7 @@ from engine.archives.roles import JoinColumns, Roles, check_roles, check_streams
 from engine.archives.source import Archive, check_unchanged
 from engine.facts.read import read_facts
 from engine.lanes.build import Build
+from engine.lanes.cached import note_use, tidy
 from engine.lanes.facts import FactInput
 from engine.lanes.manifest import VERSION, Prepared
 from engine.lanes.placing import sorting_device
@@ -24,6 +25,7 @@ from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.disk import claim, release, remove_folder, remove_leftovers, undone_if_killed
 from engine.runtime.errors import InputError, OutputError, SpecError
 from engine.runtime.executors import Executor, Progress, silent
+from engine.runtime.kept import LANES, cache_home
 
 BAD_ROWS = ("error", "quarantine")
 _OUTPUT_COLUMNS = ("row",)
@@ -134,7 +136,10 @@ def prepare(
     except OSError as error:
         if isinstance(error, OutputError):
             raise
-        raise OutputError(f"lanes cannot be written to {folder}: {error}") from error
+        raise OutputError(
+            f"lanes cannot be written to {folder}: {error}: name another folder by --cache or "
+            "WINNOW_CACHE"
+        ) from error
     finally:
         remove_folder(draft)
 
@@ -167,9 +172,13 @@ def prepare_cached(
     if folder.exists():
         found = _whole(folder, mark)
         if found is not None:
+            note_use(folder)
             return found
         remove_folder(folder)
-    remove_leftovers(cache)
+    if cache == cache_home() / LANES:
+        tidy(cache)
+    else:
+        remove_leftovers(cache)
     return prepare(
         left, right, left_roles, right_roles, lanes=lanes, folder=folder, bad_rows=bad_rows,
         payload=payload, executor=executor, progress=progress, fact=fact, sorts=sorts,

@@ -135,6 +135,18 @@ _BYTES = {
 _SIZE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([KMGT]I?|)B", re.IGNORECASE)
 
 
+def parse_bytes(text: str) -> int | None:
+    """Return the bytes that `text` names, such as 10GB; None if it names none.
+
+    Examples
+    --------
+    >>> parse_bytes("1.5KB"), parse_bytes("2 KiB"), parse_bytes("10")
+    (1500, 2048, None)
+    """
+    size = _SIZE.fullmatch(text.strip())
+    return None if size is None else int(Fraction(size[1]) * _BYTES[size[2].upper()])
+
+
 def parse_amount(text: str, option: str) -> Amount:
     """Return the memory that `text` names.
 
@@ -153,8 +165,8 @@ def parse_amount(text: str, option: str) -> Amount:
     (160000, 2)
     """
     cleaned = text.strip()
-    if size := _SIZE.fullmatch(cleaned):
-        return Amount(tuples=int(Fraction(size[1]) * _BYTES[size[2].upper()] // TUPLE_BYTES))
+    if (size := parse_bytes(cleaned)) is not None:
+        return Amount(tuples=size // TUPLE_BYTES)
     if re.fullmatch(r"\d+", cleaned):
         return Amount(tuples=int(cleaned))
     if re.fullmatch(r"\d+(\.\d*)?\s*%|\.\d+\s*%", cleaned):

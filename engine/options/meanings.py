@@ -21,6 +21,8 @@ MEANINGS = {
     "size": "say what a cluster must be given for a replay, from a profile",
     "generate": "write the papers' synthetic streams",
     "completion": "print what bash, zsh or fish needs to complete commands and options",
+    "warm": "compile kernels ahead of their first use, into the cache",
+    "cache": "list or remove the prepared lanes and the compiled kernels that are kept",
     "policies": "list the retention policies and their parameters",
 }
 """By command, in the order of ``--help``."""

@@ -11,7 +11,7 @@ from engine.replay.instant import match_count
 from engine.replay.layout import CLEAN, COUNT, DIRTY, OLDEST, SEQ, Arrivals, Memory, ReplayRules
 from engine.replay.pool import is_shared, note_outputs, note_peaks, set_values, settle_pool
 from engine.replay.ranks import admit_planned, admit_ranked, release, reward
-from engine.runtime.jit import NONE, Integer, Records, inlined, kernel, nth
+from engine.runtime.jit import NONE, Integer, Records, kernel, nth
 from gpu_kernels.pool import Pool
 
 _STATIC, _KEYED, _DECAY, _AGED, _RERANK, _PLANNED, _VALUED, _SAMPLED = (
@@ -20,7 +20,7 @@ _STATIC, _KEYED, _DECAY, _AGED, _RERANK, _PLANNED, _VALUED, _SAMPLED = (
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 
-@inlined
+@kernel
 def _flush(
     rules: ReplayRules, memory: Memory, keys: Records, partners: KeyLinks | None, side: Integer,
     now: Integer,
@@ -37,7 +37,7 @@ def _flush(
     memory.n[DIRTY] = NONE
 
 
-@inlined
+@kernel
 def _touch_matched(
     memory: Memory, opposite: Arrivals, begin: Integer, end: Integer, keys: Records,
     theirs: KeyLinks | None, side: Integer,
@@ -56,7 +56,7 @@ def _touch_matched(
         j += 1
 
 
-@inlined
+@kernel
 def _reward(
     rules: ReplayRules, memory: Memory, keys: Records, partners: KeyLinks | None, side: Integer,
     now: Integer,
@@ -75,7 +75,7 @@ def _reward(
     memory.n[DIRTY] = NONE
 
 
-@inlined
+@kernel
 def note_matches(
     rules: ReplayRules, memory: Memory, opposite: Arrivals, begin: Integer, end: Integer,
     keys: Records, theirs: KeyLinks | None, side: Integer, now: Integer,
@@ -93,7 +93,7 @@ def note_matches(
         memory.n[DIRTY] = NONE
 
 
-@inlined
+@kernel
 def note_yield(
     rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records,
     left_partners: KeyLinks | None, right_partners: KeyLinks | None, left: Arrivals, i: Integer,
@@ -121,7 +121,7 @@ def _produced(
     return np.float64(count)
 
 
-@inlined
+@kernel
 def _rerank(
     rules: ReplayRules, memory: Memory, arrivals: Arrivals, begin: Integer, end: Integer,
     keys: Records, partners: KeyLinks | None, side: Integer, now: Integer, priority_now: Records,
@@ -148,7 +148,7 @@ def _rerank(
         arrivals.draw[nth(i)] = value if value == value else -np.inf  # noqa: PLR0124
 
 
-@inlined
+@kernel
 def _admit(
     rules: ReplayRules, memory: Memory, opposite: Memory, arrivals: Arrivals, begin: Integer,
     end: Integer, base: Integer, keys: Records, partners: KeyLinks | None, theirs: KeyLinks | None,
@@ -194,7 +194,7 @@ def _admit(
             admit_ranked(rules, memory, keys, side, arrivals, at, seq, m, now, priority_at_arrival)
 
 
-@inlined
+@kernel
 def decide(
     rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records,
     left_partners: KeyLinks | None, right_partners: KeyLinks | None, left: Arrivals, i: Integer,

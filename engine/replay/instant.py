@@ -10,7 +10,7 @@ from engine.replay import aged, keyed, layout, valued
 from engine.replay.layout import Arrivals, Memory, ReplayRules, Tallies, Window
 from engine.replay.memory import remove
 from engine.replay.pool import advance_pool, note_exit
-from engine.runtime.jit import NONE, Integer, Records, inlined, kernel, nth, prefetch
+from engine.runtime.jit import NONE, Integer, Records, kernel, nth, prefetch
 from gpu_kernels.pool import Pool
 
 _KEYED, _AGED, _VALUED = int(Structure.KEYED), int(Structure.AGED), int(Structure.VALUED)
@@ -65,7 +65,7 @@ def _leave(
         remove(memory, keys, side, at)
 
 
-@inlined
+@kernel
 def expire(
     rules: ReplayRules, memory: Memory, opposite: Memory, keys: Records, partners: KeyLinks | None,
     side: Integer, since: Integer, now: Integer, pool: Pool | None,
@@ -93,7 +93,7 @@ def expire(
         _leave(rules, memory, opposite, keys, partners, side, at, pool)
 
 
-@inlined
+@kernel
 def _slide_window(
     memory: Memory, opposite: Memory, window: Window, keys: Records, partners: KeyLinks | None,
     side: Integer, since: Integer, track: bool,
@@ -125,7 +125,7 @@ def hasten(
             prefetch(opposite.cells, layout.CELL_FLOATS * np.int64(head))
 
 
-@inlined
+@kernel
 def _register(
     arrivals: Arrivals, begin: Integer, end: Integer, keys: Records, partners: KeyLinks | None,
     side: Integer, opposite: Memory, track: bool,
@@ -145,7 +145,7 @@ def _register(
         i -= 1
 
 
-@inlined
+@kernel
 def _estimate(
     rules: ReplayRules, arrivals: Arrivals, begin: Integer, end: Integer, keys: Records,
     partners: KeyLinks | None, side: Integer, now: Integer,
@@ -158,7 +158,7 @@ def _estimate(
         i += 1
 
 
-@inlined
+@kernel
 def clear(arrivals: Arrivals, begin: Integer, end: Integer, keys: Records, side: Integer) -> None:
     """Forget the arrivals of an instant that ends."""
     i = begin
@@ -178,7 +178,7 @@ def advance(now: Integer, tallies: Tallies, progress: Records) -> None:
         progress[layout.BIN] += 1
 
 
-@inlined
+@kernel
 def begin(
     rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records,
     left_partners: KeyLinks | None, right_partners: KeyLinks | None, left: Arrivals, i: Integer,

@@ -30,7 +30,7 @@ from engine.replay.pool import (
 )
 from engine.replay.probe import has_room, probe_arrivals, probe_residents
 from engine.replay.ranks import admit_ranked, reward
-from engine.runtime.jit import NONE, Integer, Records, inlined, kernel, nth
+from engine.runtime.jit import NONE, Integer, Records, kernel, nth
 from gpu_kernels.pool import Pool
 
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
@@ -71,7 +71,7 @@ def _first_due(memory: Memory, window: Integer, now: Integer) -> Integer:
     return since + window + 1  # beyond int64 it wraps below every tick: then step 1 is always done
 
 
-@inlined
+@kernel
 def expire_both(
     rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records, now: Integer,
     pool: Pool | None,
@@ -86,7 +86,7 @@ def expire_both(
     )
 
 
-@inlined
+@kernel
 def replay_alone(
     rules: ReplayRules, memory: Memory, opposite: Memory, keys: Records, arrivals: Arrivals,
     i: Integer, side: Integer, now: Integer, out: Outputs, tallies: Tallies, progress: Records,
@@ -126,7 +126,7 @@ _BEGIN, _PROBE_LEFT, _PROBE_RIGHT, _LATE_LEFT, _LATE_RIGHT = range(5)
 _EVER, _NEVER = np.int64(-(2**63)), np.int64(2**63 - 1)
 
 
-@inlined
+@kernel
 def _probe_left(
     rules: ReplayRules, late: bool, left_memory: Memory, right_memory: Memory, keys: Records,
     partners: KeyLinks | None, left: Arrivals, right: Arrivals, out: Outputs, tallies: Tallies,
@@ -160,7 +160,7 @@ def _probe_left(
     return True
 
 
-@inlined
+@kernel
 def _probe_right(
     rules: ReplayRules, late: bool, left_memory: Memory, right_memory: Memory, keys: Records,
     partners: KeyLinks | None, right: Arrivals, out: Outputs, tallies: Tallies, begin: Integer,

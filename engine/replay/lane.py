@@ -87,7 +87,7 @@ class LaneReplay:
         counts = settings.counts and structure is not Structure.PLANNED
         self.settings = settings if counts else replace(settings, estimator="memory")
         rules = self.settings.rules(profile, budget, emit=emit)
-        self.rules: ReplayRules = rules._replace(structure=int(structure))
+        self.rules: ReplayRules = layout.RULES[structure](*rules._replace(structure=int(structure)))
         self._structure, self._plan = structure, plan
         self._partners: tuple[KeyLinks | None, KeyLinks | None] = key_links or (None, None)
         self._followed = [0, 0]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.policies import Structure
 from engine.runtime.jit import Floats, Ints, Records
 
 CLEAN = -2
@@ -175,6 +176,18 @@ class ReplayRules(NamedTuple):
     beta_right: float
     initial_by_importance: bool
 
+
+def _fixed(structure: Structure) -> type[ReplayRules]:
+    """Make the type of the rules of a structure, which kernels are compiled for."""
+    name = f"{structure.name.title()}Rules"
+    made = type(name, (ReplayRules,), {"FIXED": {"structure": int(structure)}, "__slots__": ()})
+    made.__module__ = __name__  # where the cache of compiled code finds it
+    globals()[name] = made
+    return made
+
+
+RULES = {structure: _fixed(structure) for structure in Structure}
+"""Types of rules by structure."""
 
 MEMORY_ESTIMATOR, WINDOW_ESTIMATOR, HISTORY_ESTIMATOR = range(3)
 ESTIMATORS = ("memory", "window", "history")

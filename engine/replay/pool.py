@@ -13,8 +13,8 @@ from gpu_kernels import pool as shared
 from gpu_kernels.combine import combined
 from gpu_kernels.pool import FRESH, MOST, MOST_BOTH, Pool, counted_as, steps
 
-_advance, _settle = kernel(shared.advance), kernel(shared.settle)
-_set_values, _value = kernel(shared.set_values), kernel(shared.value_in)
+_advance, _settle = outlined(shared.advance), outlined(shared.settle)
+_set_values, _value = outlined(shared.set_values), kernel(shared.value_in)
 """Compiled without reference counts, as whatever takes arrays."""
 _DECAY = int(Structure.DECAY)
 

@@ -5,17 +5,13 @@ helper in another file changes, and goes by the place of that file, which is ano
 application that ships it. Here a function's folder in the cache is named after its module and a
 digest of all source that can end up in its code (`engine.runtime.source`): an edit starts fresh
 folders for what depends on it and no others, and whoever has the same source, installed or in an
-archive, shares what was compiled.
+archive, shares what was compiled. `engine.runtime.entries` says how.
 """
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
-from types import FunctionType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numba
 import numpy as np
@@ -24,7 +20,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from engine.runtime.source import PACKAGES, module_digest
+from engine.runtime.entries import entry
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,96 +38,16 @@ Records: TypeAlias = Any
 """Record arrays, records and what is read from them, and function pointers: of numba's types."""
 
 
-def cache_home() -> Path:
-    """Return the folder for everything winnow keeps between runs.
-
-    ``$WINNOW_CACHE`` if set, else ``$XDG_CACHE_HOME/winnow``, else ``~/.cache/winnow``.
-    """
-    if given := os.environ.get("WINNOW_CACHE"):
-        return Path(given)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "winnow"
-
-
-def _compiled_cache() -> str | None:
-    """Return a folder for compiled code that can be written, or None.
-
-    Where the cache cannot be written, as by the user of a cluster's containers, who has no home, it
-    is one among temporary files that is this user's alone.
-    """
-    own = Path(tempfile.gettempdir()) / f"winnow-{os.getuid()}"
-    for home in (cache_home, lambda: own):
-        try:
-            folder = home() / "numba"
-            if home is not cache_home:
-                own.mkdir(mode=0o700, exist_ok=True)
-                if own.is_symlink() or own.stat().st_uid != os.getuid():
-                    return None
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                return str(folder)
-        except (OSError, RuntimeError):
-            continue
-    return None
-
-
-_CACHE_DIR = _compiled_cache()
-
-
-class PackageLocator:
-    """Where numba keeps the compiled code of a function of these packages, in a file or an archive.
-
-    Numba asks it as it asks its own (`numba.core.caching`).
-    """
-
-    def __init__(self, function: FunctionType) -> None:
-        self._function = function
-
-    @classmethod
-    def from_function(cls, function: FunctionType, _file: str) -> PackageLocator | None:
-        """Return the locator of a function, None for those of other packages."""
-        ours = function.__module__.split(".")[0] in PACKAGES
-        return cls(function) if ours and _CACHE_DIR is not None else None
-
-    def ensure_cache_path(self) -> None:
-        """Make the folder."""
-        Path(self.get_cache_path()).mkdir(parents=True, exist_ok=True)
-
-    def get_cache_path(self) -> str:
-        """Return the folder of the function's module, as its source is."""
-        return str(Path(str(_CACHE_DIR)) / f"{self._function.__module__}-{self.get_source_stamp()}")
-
-    def get_source_stamp(self) -> str:
-        """Return the mark of the state of the source."""
-        return module_digest(self._function.__module__)
-
-    def get_disambiguator(self) -> str:
-        """Return the mark that distinguishes functions of one name and module."""
-        return str(self._function.__code__.co_firstlineno)
-
-
-_LOCATORS = (
-    f"{__name__}.{PackageLocator.__name__},UserProvidedCacheLocator,InTreeCacheLocator,"
-    "UserWideCacheLocator,IPythonCacheLocator,ZipCacheLocator"
-)
-
-
 def jit(function: F, *, cached: bool = True, **options: bool | str) -> F:
     """Compile `function` for the CPU, without the GIL, from the disk cache where one is there.
 
     Plain IEEE float64: no fast-math and no fused multiply-add (contract, section 3). Functions
     built from closures need ``cached=False``: numba cannot tell their cached code apart.
     """
-    before = numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES
-    if _CACHE_DIR is not None:
-        numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES = _CACHE_DIR, _LOCATORS
-    try:
-        compiled: F = numba.njit(
-            nogil=True, error_model="numpy", cache=cached and _CACHE_DIR is not None, **options
-        )(function)
-    finally:
-        numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES = before
-    return compiled
+    if numba.config.DISABLE_JIT:
+        return function
+    compiled: Any = entry(function, kept=cached, nogil=True, error_model="numpy", **options)
+    return cast("F", compiled)
 
 
 def kernel(function: F) -> F:
@@ -149,7 +65,10 @@ def outlined(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """Compile into the callers, before types are inferred, and never by itself."""
+    """Compile into the callers, before types are inferred, and never by itself.
+
+    For what returns an array, which `kernel` cannot; else it takes longer to compile.
+    """
     return jit(function, _nrt=False, inline="always")
 
 

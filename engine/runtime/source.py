@@ -48,15 +48,17 @@ def _sources(folder: Traversable, name: str) -> Iterator[tuple[str, Traversable]
 def module_digest(module: str) -> str:
     """Return a digest of a module, of all of ours that it imports, and of numba's version.
 
-    Machine code of a module's functions depends on nothing else: what they call and the constants
-    that they hold are imported, at the top or in a function.
+    And of LLVM's level for machine code: the other levels and options stand in
+    `engine.runtime.entries`, and the processor is in numba's own key. Machine code of a module's
+    functions depends on nothing else: what they call and the constants that they hold are imported,
+    at the top or in a function.
 
     Parameters
     ----------
     module : str
         Such as ``engine.replay.kernel``.
     """
-    digest = hashlib.sha256(numba.__version__.encode())
+    digest = hashlib.sha256(f"{numba.__version__} {numba.config.OPT}".encode())
     for name in sorted(imported_by(module)):
         digest.update(f"{name}\n{source_of(name)}".encode())
     return digest.hexdigest()[:16]

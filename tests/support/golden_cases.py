@@ -87,6 +87,9 @@ REPORTS = {
     "completion": "completion bash",
     "explain": "explain --rates 10,1,1,3 --windows 100,100,100,100 --distinct 500,50,40,5"
     " --html {page}",
+    "warm": "warm --only explain",
+    "cache": "cache list --cache {folder}/nowhere",
+    "cache_clean": "cache clean --keep 1GB --cache {folder}/nowhere",
     "explain_json": "explain --rates 10,1,3 --windows 100,100,50 --distinct 500,50,5 --json {file}",
     "report": "report {goldens}/reports/outputs --html {page}",
     "generate": "generate zipf --rows 50 --domain 9 --seed 3 --out {folder}/made",
@@ -123,6 +126,8 @@ ERRORS = {
     "allocate_joins": "allocate {folder}/job.toml",
     "package_out": "package",
     "completion": "completion tcsh",
+    "warm_only": "warm --only reply",
+    "cache_keep": "cache clean --keep plenty",
     "policies_option": "policies --policy dgl",
     "spark_conf_cores": "spark-conf --cores 0",
     "report_folder": "report {folder}",

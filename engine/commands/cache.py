@@ -1,0 +1,80 @@
+"""``winnow cache``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, TypedDict
+
+from rich.console import Console
+
+from engine.commands.asked import Asked
+from engine.lanes.cached import CachedFolder, beyond, cached_lanes, measured
+from engine.options import where
+from engine.options.budget import parse_bytes
+from engine.options.command import Command, Group
+from engine.options.meanings import MEANINGS
+from engine.options.option import Option
+from engine.report.tables import table_of
+from engine.runtime.disk import remove_folder, remove_leftovers
+from engine.runtime.errors import OutputError, SpecError
+from engine.runtime.kept import KERNELS, LANES, cache_home
+
+LIST, CLEAN = "list", "clean"
+
+
+class What(TypedDict, total=False):
+    """What is done."""
+
+    do: Annotated[
+        str,
+        Option("list what is kept, or remove it", choices=(LIST, CLEAN), positional=True),
+    ]
+    keep: Annotated[
+        str,
+        Option("bytes that clean keeps, of what was used last, such as 10GB", default="0B"),
+    ]
+
+
+COMMAND = Command(
+    "cache",
+    MEANINGS["cache"],
+    (Group("", (What,)), Group("where", (where.Cache,))),
+    example="winnow cache clean --keep 10GB",
+)
+
+
+def run(asked: Asked) -> int:
+    """List what is kept between runs, or remove it."""
+    given = asked.given
+    lanes = given["cache"] or cache_home() / LANES
+    kept = cached_lanes(lanes)
+    kernels = measured(cache_home() / KERNELS)
+    if given["cache"] is None and kernels.size:
+        kept.insert(0, kernels)
+    place = given["cache"] or cache_home()
+    if given["do"] == LIST:
+        _print(kept, place)
+        return 0
+    most = parse_bytes(given["keep"])
+    if most is None:
+        raise SpecError(f"--keep is {given['keep']!r}; give bytes such as 10GB")
+    remove_leftovers(lanes)
+    gone = beyond(kept, most)
+    for own in gone:
+        remove_folder(own.folder)
+        if own.folder.exists():
+            raise OutputError(f"{own.folder} cannot be removed: it may be another user's")
+    print(f"{sum(own.size for own in gone):,} bytes removed from {place}")  # noqa: T201
+    return 0
+
+
+def _print(kept: list[CachedFolder], place: Path) -> None:
+    table = table_of(("what", "bytes", "days unused", "folder"), texts=(0, 3))
+    for own in kept:
+        what = "kernels" if own.folder.name == KERNELS else "lanes"
+        days = (time.time() - own.used) / 86_400
+        table.add_row(what, f"{own.size:,}", f"{days:.1f}", own.folder.name)
+    if kept:
+        Console().print(table)
+    print(f"{sum(own.size for own in kept):,} bytes in {place}")  # noqa: T201

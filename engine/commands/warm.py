@@ -1,0 +1,158 @@
+"""``winnow warm``."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated, TypedDict
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from engine.commands.asked import Asked
+from engine.options.command import Command, Group
+from engine.options.kinds import Names
+from engine.options.meanings import MEANINGS
+from engine.options.option import Option
+from engine.runtime.errors import WinnowError, chosen
+from engine.runtime.kept import COMPILED, kernel_cache
+
+_ON = "--time t --engine local"
+_CACHE = "--cache {folder}/lanes"
+_LEFT_RIGHT = "--left {folder}/left.parquet --right {folder}/right.parquet"
+_PAIR = f"{_LEFT_RIGHT} --on k {_ON} {_CACHE} --importance v"
+_JOIN = f"{_PAIR} --window 20 --memory 16"
+_FACTS = "--fact {folder}/fact.parquet --fact-left a --fact-right b"
+_STREAMS = (
+    "--stream left={folder}/left.parquet --stream right={folder}/right.parquet "
+    f"--stream third={{folder}}/third.parquet {_ON}"
+)
+_STAR = (
+    "--stream left={folder}/left.parquet:k --stream right={folder}/right.parquet:k "
+    "--fact {folder}/fact.parquet --fact-on left=a --fact-on right=b"
+)
+_AGGREGATES = "--aggregate count --aggregate sum(importance)"
+_SHED = "--throttle 0.5 --basic-window 3 --adapt-every 20"
+POLICIES = ("prob", "dgl", "dimpprob", "age", "yield")
+"""One of each kind that has kernels of its own."""
+RUNS: dict[str, tuple[str, ...]] = {
+    "replay": (
+        *(f"{_JOIN} --policy {name} --out {{folder}}/{name}" for name in POLICIES),
+        f"{_LEFT_RIGHT} --on name --time t {_CACHE} --engine local --window 20",
+        f"{_PAIR} --window 20 --memory 16 --policy prob {_FACTS}",
+        f"{_STAR} {_ON} --window 20 --memory 16 --policy prob",
+    ),
+    "sweep": (f"{_PAIR} --windows 20 --memory 25%,50% --policies {','.join(POLICIES)}",),
+    "sample": (f"{_JOIN} {_AGGREGATES}",),
+    "estimate": (f"{_LEFT_RIGHT} --on k {_ON} --importance v --window 3 {_AGGREGATES}",),
+    "bound": (_JOIN,),
+    "allocate": ("{folder}/joins.toml --engine local --cache {folder}/lanes",),
+    "multijoin": (
+        f"{_STREAMS} --predicate equi:k --window 12",
+        f"{_STREAMS} --predicate band:v:1 --window 12",
+        f"{_STREAMS} --predicate band:v:1 --window 12 {_SHED}",
+    ),
+    "lookup": (
+        "--stream {folder}/left.parquet --on k --time t --fact {folder}/fact.parquet --fact-on a",
+    ),
+    "profile": (f"{_PAIR} --window 20 --out {{folder}}/profile.json",),
+    "explain": ("--rates 10,1,1,3 --windows 100,100,100,100 --distinct 500,50,40,5",),
+}
+"""Small runs by command, which compile what its ordinary runs use."""
+_JOINS = """memory = "30%"
+""" + "".join(
+    f"""
+[[join]]
+name = "{other}"
+left = "{{folder}}/left.parquet"
+right = "{{folder}}/{other}.parquet"
+on = "k"
+time = "t"
+window = 20
+policy = "prob"
+"""
+    for other in ("right", "third")
+)
+
+
+class Which(TypedDict, total=False):
+    """What is compiled."""
+
+    only: Annotated[
+        list[str] | None,
+        Option(
+            f"commands whose kernels are compiled: of {', '.join(RUNS)} (default: all)", Names()
+        ),
+    ]
+
+
+COMMAND = Command(
+    "warm",
+    MEANINGS["warm"],
+    (Group("", (Which,)),),
+    example="winnow warm --only replay,sweep",
+)
+
+
+def run(asked: Asked) -> int:
+    """Carry out small runs, which compile what is not there yet."""
+    names = [chosen("--only", name, list(RUNS)) for name in asked.given["only"] or RUNS]
+    folder = kernel_cache()
+    if folder is None:
+        raise WinnowError("there is no folder for kernels that can be written: set WINNOW_CACHE")
+    said, COMPILED.tell = COMPILED.tell, None
+    begun, first = time.perf_counter(), len(COMPILED.names)
+    try:
+        with tempfile.TemporaryDirectory() as place:
+            write_streams(Path(place))
+            for done, name in enumerate(names):
+                _tell(f"{name}, {done + 1} of {len(names)} commands")
+                for line in RUNS[name]:
+                    _run(name, line.format(folder=place).split())
+    finally:
+        COMPILED.tell = said
+    spent, compiled = time.perf_counter() - begun, len(COMPILED.names) - first
+    print(f"{compiled} kernels compiled, the others were there")  # noqa: T201
+    print(f"seconds: {spent:.1f}; they are kept in {folder}")  # noqa: T201
+    return 0
+
+
+def write_streams(folder: Path) -> None:
+    """Write three small streams, a fact relation and the joins of an allocation."""
+    rng = np.random.default_rng(5)
+    for name, keys in (("left", 8), ("right", 8), ("third", 6)):
+        key = rng.integers(0, keys, 240)
+        columns = {
+            "t": np.cumsum(rng.integers(0, 3, 240)),
+            "k": key,
+            "v": rng.integers(1, 9, 240) / 1.0,
+            "name": pa.array([f"key {own}" for own in key]),
+        }
+        pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+    pq.write_table(pa.table({"a": [0, 1, 2, 3, 1], "b": [1, 2, 2, 5, 0]}), folder / "fact.parquet")
+    (folder / "joins.toml").write_text(_JOINS.format(folder=folder))
+
+
+def _run(name: str, words: list[str]) -> None:
+    """Run a command without what it prints."""
+    from engine.commands import main  # noqa: PLC0415 - it imports this file
+
+    errors = io.StringIO()
+    with (
+        Path(os.devnull).open("w") as nowhere,
+        contextlib.redirect_stdout(nowhere),
+        contextlib.redirect_stderr(errors),
+    ):
+        status = main([name, *words])
+    if status:
+        raise WinnowError(f"{name} failed as its kernels were compiled: {errors.getvalue()}")
+
+
+def _tell(line: str) -> None:
+    print(f"winnow warm: {line}", file=sys.stderr, flush=True)  # noqa: T201 - progress

@@ -1,0 +1,280 @@
+"""How kernels are compiled: as entries, which Python calls, and as parts of these.
+
+Numba compiles every function that another one calls as if Python were to call it: optimised, as
+machine code, with two wrappers and a file in the cache. Nobody calls most of ours so. Here
+a function that compiled code calls is a *part*: its LLVM code goes as it is into the entry that
+needs it, is optimised there once, and is kept with it.
+
+Fields of named tuples may be constants of their type (``FIXED``): branches on them are decided
+before types are inferred, so an entry contains only what its own case needs.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from llvmlite import binding as llvm
+from numba import _dynfunc
+from numba.core import codegen, ir, types
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.ir_utils import get_definition, guard
+from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import NativeLowering
+from numba.core.untyped_passes import DeadBranchPrune
+
+from engine.runtime.kept import COMPILED, kernel_cache, shipped_kernels
+from engine.runtime.source import PACKAGES, module_digest
+
+_LEVEL = 1
+"""LLVM's. Measured against 3: no kernel slower, 2 thirds of the time to compile."""
+_CACHE, _SHIPPED = kernel_cache(), shipped_kernels()
+
+
+class _Library(codegen.JITCodeLibrary):  # type: ignore[misc]
+    """An entry's code."""
+
+    def _optimize_functions(self, module: Any) -> None:  # noqa: ANN401 - llvmlite's
+        module.data_layout = self._codegen._data_layout
+        passes, builder = self._codegen._function_pass_manager(opt=_LEVEL)
+        for function in module.functions:
+            passes.run(function, builder)
+
+    def _optimize_final_module(self) -> None:
+        passes, builder = self._codegen._module_pass_manager(opt=_LEVEL)
+        passes.run(self._final_module, builder)
+
+    def serialize_using_object_code(self) -> Any:  # noqa: ANN401 - numba's
+        """Return what is kept: machine code and the names in it, as compiled code links parts."""
+        self._ensure_finalized()
+        module = self._final_module
+        names = [
+            f'define void @"{own.name}"() {{ ret void }}' for own in self._defined(module.functions)
+        ]
+        names += [f'@"{own.name}" = global i8 0' for own in self._defined(module.global_variables)]
+        stub = llvm.parse_assembly("\n".join(names)).as_bitcode()
+        return self.name, "object", (self._get_compiled_object(), stub)
+
+    @staticmethod
+    def _defined(values: Any) -> list[Any]:  # noqa: ANN401 - llvmlite's
+        """Return those that others can name."""
+        seen = (llvm.Linkage.external, llvm.Linkage.common)
+        return [own for own in values if not own.is_declaration and own.linkage in seen]
+
+
+class _PartLibrary(_Library):
+    """A part's code, which never runs by itself."""
+
+    def finalize(self) -> None:
+        """Link what the part calls, and leave the rest to the entry."""
+        self._raise_if_finalized()
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._final_module.verify()
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _EntryLowering(NativeLowering):  # type: ignore[misc]
+    _name = "entry_lowering"
+
+    def run_pass(self, state: Any) -> bool:  # noqa: ANN401 - numba's
+        state.library = _Library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return bool(super().run_pass(state))
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _PartLowering(NativeLowering):  # type: ignore[misc]
+    _name = "part_lowering"
+
+    def run_pass(self, state: Any) -> bool:  # noqa: ANN401 - numba's
+        context = state.targetctx
+        library = _PartLibrary(context.codegen(), state.func_id.func_qualname)
+        state.library, state.flags.no_compile = library, True
+        super().run_pass(state)
+        lowered = state["cr"]
+        named = lowered.fndesc
+        key = _dynfunc.make_function(
+            named.lookup_module(), named.qualname.split(".")[-1], "a part", 0, lowered.env,
+            (library,),
+        )  # fmt: skip
+        library._ensure_finalized()
+        context.insert_user_function(key, named, [library])
+        state.reload_init.extend(library._reload_init)
+        state["cr"] = lowered._replace(cfunc=key)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _FixedFields(FunctionPass):  # type: ignore[misc]
+    """Writes the constants of arguments' types in place of their fields."""
+
+    _name = "fixed_fields"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:  # noqa: ANN401 - numba's
+        known = state.func_ir
+        for block in known.blocks.values():
+            for line in block.body:
+                value = getattr(line, "value", None)
+                if not isinstance(value, ir.Expr) or value.op != "getattr":
+                    continue
+                source = guard(get_definition, known, value.value)
+                if not isinstance(source, ir.Arg):
+                    continue
+                of_type = getattr(state.args[source.index], "instance_class", None)
+                fixed = getattr(of_type, "FIXED", {})
+                if value.attr in fixed:
+                    line.value = ir.Const(fixed[value.attr], line.loc)
+                    found = known._definitions[line.target.name]
+                    found[found.index(value)] = line.value
+        return True
+
+
+class _PartCompiler(CompilerBase):  # type: ignore[misc]
+    lowering: type[NativeLowering] = _PartLowering
+
+    def define_pipelines(self) -> list[Any]:
+        """Return numba's, with fixed fields and the lowering of this class."""
+        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes = []
+        for own, meaning in manager.passes:
+            if own is DeadBranchPrune:
+                passes.append((_FixedFields, "write constants of types for fields"))
+            passes.append((self.lowering if own is NativeLowering else own, meaning))
+        manager.passes = passes
+        manager.finalize()
+        return [manager]
+
+
+class _EntryCompiler(_PartCompiler):
+    lowering = _EntryLowering
+
+    def compile_extra(self, func: FunctionType) -> Any:  # noqa: ANN401 - numba's
+        """Compile an entry, and count it."""
+        with COMPILED.of(f"{func.__module__}.{func.__qualname__}", _CACHE):
+            return super().compile_extra(func)
+
+
+class _Locator:
+    """Where numba keeps an entry: a folder for each module and state of its source."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self._function = function
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder."""
+        Path(self.get_cache_path()).mkdir(parents=True, exist_ok=True)
+
+    def get_cache_path(self) -> str:
+        """Return the folder."""
+        return str(Path(str(_CACHE)) / self.folder)
+
+    @property
+    def folder(self) -> str:
+        """Its name."""
+        return f"{self._function.__module__}-{self.get_source_stamp()}"
+
+    def get_source_stamp(self) -> str:
+        """Return the mark of the state of the source."""
+        return module_digest(self._function.__module__)
+
+    def get_disambiguator(self) -> str:
+        """Return the mark that distinguishes functions of one name and module."""
+        return str(self._function.__code__.co_firstlineno)
+
+
+class _Kept(CompileResultCacheImpl):  # type: ignore[misc]
+    def __init__(self, function: FunctionType) -> None:
+        self._locator = _Locator(function)
+        name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+        self._filename_base = self.get_filename_base(name, sys.abiflags)
+
+
+class _Cache(FunctionCache):  # type: ignore[misc]
+    """Entries on disk: those that came with an image, and the user's own."""
+
+    _impl_class = _Kept
+    _cache_file: IndexDataCacheFile
+
+    def _load_overload(self, signature: Any, context: Any) -> Any:  # noqa: ANN401 - numba's
+        if _SHIPPED is not None:
+            own, self._cache_file = self._cache_file, self._shipped
+            try:
+                found = super()._load_overload(signature, context)
+            finally:
+                self._cache_file = own
+            if found is not None:
+                return found
+        return super()._load_overload(signature, context) if _CACHE is not None else None
+
+    @cached_property
+    def _shipped(self) -> IndexDataCacheFile:
+        locator = self._impl.locator
+        return IndexDataCacheFile(
+            str(Path(str(_SHIPPED)) / locator.folder), self._impl.filename_base,
+            locator.get_source_stamp(),
+        )  # fmt: skip
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:  # noqa: ANN401 - numba's
+        """Keep a compiled entry, if it can be written."""
+        if _CACHE is None:
+            return
+        try:
+            super().save_overload(signature, compiled)
+        except OSError as error:
+            COMPILED.not_kept(self.cache_path, error)
+
+
+class Entry(CPUDispatcher):  # type: ignore[misc]
+    """A compiled function: Python calls it, and compiled code takes its part."""
+
+    def __init__(
+        self, py_func: Callable[..., Any], locals: dict[str, Any], targetoptions: dict[str, Any],  # noqa: A002 - numba's name
+        pipeline_class: type[CompilerBase] = _EntryCompiler,
+    ) -> None:  # fmt: skip
+        self._of_part = targetoptions | {"no_cpython_wrapper": True}
+        super().__init__(py_func, locals, targetoptions | {"forceinline": False}, pipeline_class)
+
+    @cached_property
+    def part(self) -> CPUDispatcher:
+        """What compiled code calls."""
+        return CPUDispatcher(self.py_func, {}, self._of_part, _PartCompiler)
+
+    @property
+    def _numba_type_(self) -> types.Dispatcher:
+        return types.Dispatcher(self.part)
+
+    def compile(self, sig: Any) -> Any:  # noqa: ANN401 - numba's
+        """Compile, without collections of garbage: there is none, and many young objects."""
+        with global_compiler_lock:
+            collects = gc.isenabled()
+            gc.disable()
+            try:
+                return super().compile(sig)
+            finally:
+                if collects:
+                    gc.enable()
+
+
+def entry(function: Callable[..., Any], *, kept: bool, **options: bool | str) -> Entry:
+    """Return a function compiled with numba's options, from the cache where it is there."""
+    compiled = Entry(function, {}, {"nopython": True, "no_cfunc_wrapper": True, **options})
+    ours = function.__module__.split(".")[0] in PACKAGES
+    if kept and ours and (_CACHE or _SHIPPED) is not None:
+        compiled._cache = _Cache(function)
+    return compiled

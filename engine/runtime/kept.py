@@ -1,0 +1,104 @@
+"""What winnow keeps between runs: where, and which kernels it had to compile.
+
+Without numba, so that ``winnow cache`` and ``winnow --help`` load none.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+KERNELS, LANES = "numba", "lanes"
+"""Folders of a cache."""
+
+
+def cache_home() -> Path:
+    """Return the folder for everything winnow keeps between runs.
+
+    ``$WINNOW_CACHE`` if set, else ``$XDG_CACHE_HOME/winnow``, else ``~/.cache/winnow``.
+    """
+    if given := os.environ.get("WINNOW_CACHE"):
+        return Path(given)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "winnow"
+
+
+def shipped_kernels() -> Path | None:
+    """Return the folder ``$WINNOW_KERNELS`` of kernels that came with an image, only to be read."""
+    given = os.environ.get("WINNOW_KERNELS")
+    return Path(given) if given else None
+
+
+def kernel_cache() -> Path | None:
+    """Return a folder for compiled code that can be written, or None.
+
+    Where the cache cannot be written, as by the user of a cluster's containers, who has no home, it
+    is one among temporary files that is this user's alone.
+    """
+    own = Path(tempfile.gettempdir()) / f"winnow-{os.getuid()}"
+    for home in (cache_home, lambda: own):
+        try:
+            folder = home() / KERNELS
+            if home is not cache_home:
+                own.mkdir(mode=0o700, exist_ok=True)
+                if own.is_symlink() or own.stat().st_uid != os.getuid():
+                    return None
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
+        except (OSError, RuntimeError):
+            continue
+    return None
+
+
+class Compilations:
+    """Counts the kernels that this process compiles, and tells of it once if it is to.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the kernels compiled so far, as ``engine.replay.kernel.replay``.
+    seconds : float
+        That this took.
+    tell : callable or None
+        Gets a line before the first kernel is compiled, and a line if they cannot be kept.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.seconds = 0.0
+        self.tell: Callable[[str], None] | None = None
+        self._told: set[str] = set()
+
+    @contextmanager
+    def of(self, name: str, folder: Path | None) -> Iterator[None]:
+        """Count a kernel that is compiled in the block, to be kept in `folder`."""
+        where = "" if folder is None else f", once: they are kept in {folder}"
+        self._once("compiling", f"compiling kernels for this machine{where}")
+        self.names.append(name)
+        begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds += time.perf_counter() - begun
+
+    def not_kept(self, folder: str, error: OSError) -> None:
+        """Tell that what was compiled cannot be written."""
+        self._once(
+            "not kept",
+            f"compiled kernels cannot be kept in {folder} ({error.strerror}): the next run "
+            "compiles them again; free space, or set WINNOW_CACHE to another folder",
+        )
+
+    def _once(self, what: str, line: str) -> None:
+        if self.tell is not None and what not in self._told:
+            self._told.add(what)
+            self.tell(line)
+
+
+COMPILED = Compilations()
+"""Of this process."""

@@ -1,0 +1,119 @@
+"""Kernels are compiled as entries and their parts, told of once, and kept where that can be."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+import sys
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import pytest
+
+from engine.runtime import entries
+from engine.runtime.jit import Floats, jit, kernel, shell_sorted
+from engine.runtime.kept import Compilations
+
+
+class Rules(NamedTuple):
+    """A case that is a number."""
+
+    which: int
+
+
+class First(Rules):
+    """A case that is a constant."""
+
+    FIXED: ClassVar = {"which": 1}
+
+
+def _doubled(values: Floats) -> float:
+    return values[0] * 2.0
+
+
+def _refused(values: Floats) -> float:
+    return values.no_such_attribute
+
+
+doubled, refused = jit(_doubled, cached=False), jit(_refused, cached=False)
+
+
+def _chosen(rules: Rules, values: Floats) -> float:
+    if rules.which == 1:
+        return doubled(values)
+    return refused(values)
+
+
+def test_a_branch_on_a_field_that_its_type_fixes_is_not_compiled() -> None:
+    chosen = jit(_chosen, cached=False)
+    assert chosen(First(1), np.ones(1)) == 2.0
+    with pytest.raises(Exception, match="no_such_attribute"):
+        chosen(Rules(1), np.ones(1))
+
+
+def test_what_compiled_code_calls_is_compiled_for_it_alone() -> None:
+    inner, outer = jit(_doubled, cached=False), None
+
+    def twice(values: Floats) -> float:
+        return inner(values) + inner(values)
+
+    outer = jit(twice, cached=False)
+    assert outer(np.ones(1)) == 4.0
+    assert len(inner.part.overloads) == 1  # type: ignore[attr-defined]
+    assert not inner.overloads  # type: ignore[attr-defined]
+    assert inner(np.ones(1)) == 2.0
+    assert len(inner.overloads) == 1  # type: ignore[attr-defined]
+
+
+def test_a_full_disk_is_told_once_and_the_kernel_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    counted = Compilations()
+    counted.tell = told.append
+    monkeypatch.setattr(entries, "COMPILED", counted)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(entries.FunctionCache, "load_overload", lambda *_: None)
+    monkeypatch.setattr(entries.FunctionCache, "save_overload", full)
+    for _ in range(2):
+        values = np.array([3.0, 1.0])
+        kernel(shell_sorted.py_func)(values, 0, 2)  # type: ignore[attr-defined]
+        assert values.tolist() == [1.0, 3.0]
+    assert [line.split(" ")[0] for line in told] == ["compiling", "compiled"]
+    assert "No space left on device" in told[1]
+    assert len(counted.names) == 2
+
+
+def test_nothing_told_to_nobody() -> None:
+    counted = Compilations()
+    with counted.of("a.kernel", None):
+        pass
+    assert counted.names == ["a.kernel"]
+
+
+FIRST = """
+import numpy as np
+from engine.runtime.kept import COMPILED
+from engine.runtime.key_table import KeyTable
+KeyTable().intern(np.arange(3))
+print(*COMPILED.names)
+"""
+
+
+def test_a_second_process_finds_what_the_first_compiled_also_where_it_only_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def names() -> str:
+        done = subprocess.run(  # noqa: S603 - this file's program
+            [sys.executable, "-c", FIRST], capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    monkeypatch.setenv("WINNOW_CACHE", str(tmp_path / "first"))
+    assert names()
+    assert not names()
+    monkeypatch.setenv("WINNOW_CACHE", str(tmp_path / "second"))
+    monkeypatch.setenv("WINNOW_KERNELS", str(tmp_path / "first" / "numba"))
+    assert not names()
