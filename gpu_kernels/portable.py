@@ -35,7 +35,7 @@ def portable(function: F) -> F:
     """
     if function in _known:
         return function
-    registered: F = register_jitable(function)
+    registered: F = register_jitable(forceinline=True)(function)
     _known.add(function)
     _waiting.append(function)
     return registered

@@ -34,22 +34,30 @@ from numba.core.untyped_passes import DeadBranchPrune
 from engine.runtime.kept import COMPILED, kernel_cache, shipped_kernels
 from engine.runtime.source import PACKAGES, module_digest
 
-_LEVEL = 1
-"""LLVM's. Measured against 3: no kernel slower, 2 thirds of the time to compile."""
+_LEVEL, _LEVEL_OF_CALLS = 1, 2
+"""LLVM's: of kernels, all of whose parts are inlined by force, and of what has calls, which level 1
+leaves alone. Against 3 no kernel was found slower, and compiling takes two thirds of the time."""
 _CACHE, _SHIPPED = kernel_cache(), shipped_kernels()
 
 
 class _Library(codegen.JITCodeLibrary):  # type: ignore[misc]
     """An entry's code."""
 
+    level = _LEVEL
+
     def _optimize_functions(self, module: Any) -> None:  # noqa: ANN401 - llvmlite's
         module.data_layout = self._codegen._data_layout
-        passes, builder = self._codegen._function_pass_manager(opt=_LEVEL)
+        passes, builder = self._codegen._function_pass_manager(opt=self.level)
         for function in module.functions:
             passes.run(function, builder)
 
     def _optimize_final_module(self) -> None:
-        passes, builder = self._codegen._module_pass_manager(opt=_LEVEL)
+        if self.level == _LEVEL_OF_CALLS:  # prunes reference counts, which kernels have not
+            passes, builder = self._codegen._module_pass_manager(
+                opt=0, loop_vectorize=False, slp_vectorize=False, cost="cheap"
+            )
+            passes.run(self._final_module, builder)
+        passes, builder = self._codegen._module_pass_manager(opt=self.level)
         passes.run(self._final_module, builder)
 
     def serialize_using_object_code(self) -> Any:  # noqa: ANN401 - numba's
@@ -91,6 +99,7 @@ class _EntryLowering(NativeLowering):  # type: ignore[misc]
 
     def run_pass(self, state: Any) -> bool:  # noqa: ANN401 - numba's
         state.library = _Library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.level = _LEVEL_OF_CALLS if state.flags.nrt else _LEVEL
         state.library.enable_object_caching()
         return bool(super().run_pass(state))
 
