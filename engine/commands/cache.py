@@ -28,7 +28,7 @@ class What(TypedDict, total=False):
 
     do: Annotated[
         str,
-        Option("list what is kept, or remove it", choices=(LIST, CLEAN), positional=True),
+        Option("list shows what is kept, clean removes it", choices=(LIST, CLEAN), positional=True),
     ]
     keep: Annotated[
         str,

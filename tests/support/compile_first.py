@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import quick_java
 
 import engine
+from engine.commands.warm import POLICIES
 
 SESSION = "session"
 """The argument with which this file runs a session and nothing else."""
@@ -31,7 +32,8 @@ THROUGH: dict[str, Any] = {"fact": FACT, "fact_left": "a", "fact_right": "b"}
 
 def equal_keys() -> None:
     """Compile replays, counts and bounds of equi-joins."""
-    engine.replay_tables(STREAM, STREAM, policy="yield", **JOIN)
+    for policy in POLICIES:
+        engine.replay_tables(STREAM, STREAM, policy=policy, **JOIN)
     engine.bound_tables(STREAM, STREAM, **JOIN)
 
 
@@ -43,7 +45,8 @@ def one_memory() -> None:
 
 def through_facts() -> None:
     """Compile replays through facts, of two streams and of several, and look-ups."""
-    engine.replay_tables(STREAM, STREAM, policy="yield", **JOIN, **THROUGH)
+    for policy in ("yield", "prob"):
+        engine.replay_tables(STREAM, STREAM, policy=policy, **JOIN, **THROUGH)
     engine.lookup_tables(STREAM, FACT, on="k", time="t", fact_on="a")
     engine.replay_streams(
         {"a": STREAM, "b": STREAM}, FACT, on="k", time="t", window=2, memory=4, policy="dgl"
