@@ -34,29 +34,21 @@ from numba.core.untyped_passes import DeadBranchPrune
 from engine.runtime.kept import COMPILED, kernel_cache, shipped_kernels
 from engine.runtime.source import PACKAGES, module_digest
 
-_LEVEL, _LEVEL_OF_CALLS = 1, 2
-"""LLVM's: of kernels, all of whose parts are inlined by force, and of what has calls, which level 1
-leaves alone. Against 3 no kernel was found slower, and compiling takes two thirds of the time."""
+_LEVEL_OF_CASES = 1
+"""LLVM's level, of entries of which there is one for each case: no slower than at level 3."""
 _CACHE, _SHIPPED = kernel_cache(), shipped_kernels()
 
 
 class _Library(codegen.JITCodeLibrary):  # type: ignore[misc]
     """An entry's code."""
 
-    level = _LEVEL
-
-    def _optimize_functions(self, module: Any) -> None:  # noqa: ANN401 - llvmlite's
-        module.data_layout = self._codegen._data_layout
-        passes, builder = self._codegen._function_pass_manager(opt=self.level)
-        for function in module.functions:
-            passes.run(function, builder)
+    level: int | None = None
+    """LLVM's, if it is not numba's."""
 
     def _optimize_final_module(self) -> None:
-        if self.level == _LEVEL_OF_CALLS:  # prunes reference counts, which kernels have not
-            passes, builder = self._codegen._module_pass_manager(
-                opt=0, loop_vectorize=False, slp_vectorize=False, cost="cheap"
-            )
-            passes.run(self._final_module, builder)
+        if self.level is None:
+            super()._optimize_final_module()
+            return
         passes, builder = self._codegen._module_pass_manager(opt=self.level)
         passes.run(self._final_module, builder)
 
@@ -93,13 +85,19 @@ class _PartLibrary(_Library):
         self._finalized = True
 
 
+def _fixed_fields(kind: types.Type) -> dict[str, Any]:
+    """Return the fields that are constants of an argument's type."""
+    return getattr(getattr(kind, "instance_class", None), "FIXED", {})
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _EntryLowering(NativeLowering):  # type: ignore[misc]
     _name = "entry_lowering"
 
     def run_pass(self, state: Any) -> bool:  # noqa: ANN401 - numba's
         state.library = _Library(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.library.level = _LEVEL_OF_CALLS if state.flags.nrt else _LEVEL
+        if any(map(_fixed_fields, state.args)):
+            state.library.level = _LEVEL_OF_CASES
         state.library.enable_object_caching()
         return bool(super().run_pass(state))
 
@@ -145,8 +143,7 @@ class _FixedFields(FunctionPass):  # type: ignore[misc]
                 source = guard(get_definition, known, value.value)
                 if not isinstance(source, ir.Arg):
                     continue
-                of_type = getattr(state.args[source.index], "instance_class", None)
-                fixed = getattr(of_type, "FIXED", {})
+                fixed = _fixed_fields(state.args[source.index])
                 if value.attr in fixed:
                     line.value = ir.Const(fixed[value.attr], line.loc)
                     found = known._definitions[line.target.name]
