@@ -13,6 +13,7 @@ from engine.lanes.cached import CachedFolder, beyond, cached_lanes, measured
 from engine.options import where
 from engine.options.budget import parse_bytes
 from engine.options.command import Command, Group
+from engine.options.kinds import Text
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option
 from engine.report.tables import table_of
@@ -28,7 +29,12 @@ class What(TypedDict, total=False):
 
     do: Annotated[
         str,
-        Option("list shows what is kept, clean removes it", choices=(LIST, CLEAN), positional=True),
+        Option(
+            "list shows what is kept, clean removes it",
+            Text("{list,clean}"),
+            positional=True,
+            choices=(LIST, CLEAN),
+        ),
     ]
     keep: Annotated[
         str,

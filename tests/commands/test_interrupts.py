@@ -104,7 +104,8 @@ def test_compiled_code_that_never_ends_is_left(
     assert "ready" in command.stdout.readline()
     assert out.parent.is_dir()
     said, _ = ended(command, times)
-    assert said == "winnow stuck: stopped; nothing is left half-written\n"
+    assert said.splitlines()[-1] == "winnow stuck: stopped; nothing is left half-written"
+    assert "Traceback" not in said
     assert not scratch.exists()
     assert not out.parent.exists()
 
@@ -114,7 +115,8 @@ def test_what_ends_by_itself_is_not_stopped(tmp_path: Path) -> None:
     script.write_text(STUCK.format(rounds=10, call=THREADS, grace=0.0))
     command = begin(str(script), "stuck")
     _, said = command.communicate(timeout=LONG)
-    assert (command.returncode, said) == (0, "")
+    assert command.returncode == 0
+    assert "stopped" not in said
 
 
 @pytest.fixture(scope="module")

@@ -151,7 +151,8 @@ CHECKED = [
     (name, option.name)
     for name, command in COMMANDS.items()
     for option in command.options.values()
-    if option.choices or isinstance(option.kind, (Whole, Number, Numbers, SplitKind))
+    if not option.positional
+    and (option.choices or isinstance(option.kind, (Whole, Number, Numbers, SplitKind)))
 ]
 
 

@@ -484,7 +484,8 @@ def test_prepared_lanes_are_used_again(case: Streams) -> None:
     assert sorted(path.name.split("-")[0] for path in found_out) == ["exact", "profile"]
     shutil.rmtree(case.folder / "out")
     winnow(case.folder)
-    assert {path: path.stat().st_mtime_ns for path in after} == after
+    files = {path: own for path, own in after.items() if path.is_file()}  # folders tell of use
+    assert {path: path.stat().st_mtime_ns for path in files} == files
 
 
 def test_policies_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

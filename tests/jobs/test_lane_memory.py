@@ -30,7 +30,7 @@ def test_the_joint_peak_is_that_of_the_tuples(
     tmp_path: Path, lanes: int, rows: int, span: int
 ) -> None:
     case = streams(tmp_path, 3, rows, span=span, keys=9)
-    sides = [open_archive(tmp_path / f"{name}.parquet", name) for name in ("left", "right")]
+    sides = [open_archive(str(tmp_path / f"{name}.parquet"), name) for name in ("left", "right")]
     prepared = prepare(
         *sides, ROLES, ROLES, lanes=lanes, folder=tmp_path / "lanes", bad_rows="error",
         payload=False, executor=SerialExecutor(),
