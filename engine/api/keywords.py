@@ -127,11 +127,12 @@ def _parameter(option: Option) -> inspect.Parameter:
 
 def _documented(text: str, options: list[Option]) -> str:
     """Return a docstring with the options listed before what is returned."""
+    text = inspect.cleandoc(text)  # as Python 3.13 hands it over already
     lines = []
     for option in options:
         choices = f"{{{', '.join(option.choices)}}}: " if option.choices else ""
         words = textwrap.wrap(choices + option.described, 88)
-        lines += [f"    {option.name}", *(f"        {line}" for line in words)]
-    head, section, rest = re.split(r"(\n    (?:Returns|Examples)\n)", text, maxsplit=1)
-    parameters = "" if "Parameters\n" in head else "\n    Parameters\n    ----------\n"
+        lines += [option.name, *(f"    {line}" for line in words)]
+    head, section, rest = re.split(r"(\n(?:Returns|Examples)\n)", text, maxsplit=1)
+    parameters = "" if "Parameters\n" in head else "\nParameters\n----------\n"
     return f"{head.rstrip()}\n{parameters}" + "\n".join(lines) + f"\n{section}{rest}"
