@@ -1,0 +1,115 @@
+"""CPU seconds of commands with an empty cache, and again with what they left there.
+
+Streams of 1,000 rows. `replay` comes first, under the default policy; each other command starts
+from what `replay` left in the cache. One core; start-up is included.
+
+    python benchmarks/first_use.py [--only COMMANDS] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from replay_throughput import one_core, versions
+
+RESULTS = Path(__file__).resolve().parent / "results" / "first_use.json"
+ROWS, KEYS = 1000, 80
+_PAIR = "--left {data}/left.parquet --right {data}/right.parquet --on k --time t"
+_WITHIN = f"{_PAIR} --window 100 --memory 32"
+_STREAMS = (
+    "--stream left={data}/left.parquet --stream right={data}/right.parquet "
+    "--stream third={data}/third.parquet --time t --window 12"
+)
+_AGGREGATES = "--importance v --aggregate count --aggregate sum(importance)"
+FIRST = "replay"
+COMMANDS = {
+    FIRST: f"replay {_WITHIN}",
+    "sweep": f"sweep {_PAIR} --windows 100",
+    "sample": f"sample {_WITHIN} {_AGGREGATES}",
+    "estimate": f"estimate {_PAIR} --window 10 {_AGGREGATES}",
+    "bound": f"bound {_WITHIN}",
+    "allocate": "allocate {data}/joins.toml",
+    "multijoin": f"multijoin {_STREAMS} --predicate equi:k",
+    "multijoin, harvested": f"multijoin {_STREAMS} --predicate band:v:1 --throttle 0.5 "
+    "--basic-window 3 --adapt-every 20",
+    "lookup": "lookup --stream {data}/left.parquet --on k --time t --fact {data}/fact.parquet "
+    "--fact-on a",
+    "profile": f"profile {_PAIR} --window 100 --out {{data}}/profile.json",
+    "explain": "explain --rates 10,1,1,3 --windows 100,100,100,100 --distinct 500,50,40,5",
+}
+
+
+def write_streams(data: Path) -> None:
+    """Write three streams, a fact relation and the joins of an allocation."""
+    rng = np.random.default_rng(5)
+    for name in ("left", "right", "third"):
+        columns = {
+            "t": np.cumsum(rng.integers(0, 3, ROWS)),
+            "k": rng.integers(0, KEYS, ROWS),
+            "v": rng.integers(1, 9, ROWS) / 1.0,
+        }
+        pq.write_table(pa.table(columns), data / f"{name}.parquet")
+    facts = {"a": np.arange(KEYS), "b": np.arange(KEYS)[::-1]}
+    pq.write_table(pa.table(facts), data / "fact.parquet")
+    joins = "".join(
+        f'[[join]]\nname = "{other}"\nleft = "{data}/left.parquet"\n'
+        f'right = "{data}/{other}.parquet"\non = "k"\ntime = "t"\nwindow = 100\n'
+        for other in ("right", "third")
+    )
+    (data / "joins.toml").write_text(f'memory = "30%"\n{joins}')
+
+
+def spent(name: str, data: Path, cache: Path) -> float:
+    """Run a command in a process of its own; return its CPU seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    words = COMMANDS[name].format(data=data).split()
+    subprocess.run(  # noqa: S603 - our own command line
+        [sys.executable, "-m", "engine.commands", *words], capture_output=True, check=True,
+        env=os.environ | {"WINNOW_CACHE": str(cache)},
+    )  # fmt: skip
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    (data / "profile.json").unlink(missing_ok=True)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure, print and write everything."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--only", default=",".join(own for own in COMMANDS if "," not in own))
+    parser.add_argument("--json", type=Path, default=RESULTS)
+    args = parser.parse_args(argv)
+    one_core()
+    rows = []
+    with tempfile.TemporaryDirectory() as place:
+        data, first = Path(place), Path(place, "first")
+        write_streams(data)
+        names = [own for own in COMMANDS if own.split(",")[0] in args.only.split(",")]
+        print(f"{'command':24}{'cold, CPU s':>12}{'again':>8}")
+        for name in dict.fromkeys([FIRST, *names]):
+            cache = first
+            if name != FIRST:
+                cache = data / "own"
+                shutil.rmtree(cache, ignore_errors=True)
+                shutil.copytree(first, cache)
+            cold, again = spent(name, data, cache), spent(name, data, cache)
+            rows.append({"command": name, "cold": round(cold, 2), "again": round(again, 2)})
+            print(f"{name:24}{cold:12.1f}{again:8.1f}", flush=True)
+    load = os.getloadavg()[0]
+    known = {"versions": versions(), "load": round(load, 1), "rows": rows}
+    args.json.write_text(json.dumps(known, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
