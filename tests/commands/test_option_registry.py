@@ -182,7 +182,7 @@ def test_python_takes_the_same_options(name: str) -> None:
         taken |= {keyword: own.default for keyword, own in parameters.items()}
         for keyword in parameters:
             if keyword in wanted and parameters[keyword].kind is inspect.Parameter.KEYWORD_ONLY:
-                assert f"\n    {keyword}\n" in (twin.__doc__ or ""), keyword
+                assert f"\n{keyword}\n" in (twin.__doc__ or ""), keyword
         with pytest.raises(TypeError, match="unexpected keyword 'nope'"):
             twin(None, None, nope=1)
     assert wanted.keys() <= taken.keys()
