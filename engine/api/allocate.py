@@ -11,7 +11,8 @@ from engine.jobs.allocate.report import build_report
 from engine.jobs.allocate.run import run_allocation
 from engine.options.allocate import allocate_of
 from engine.options.command import read_toml
-from engine.report.allocation import check_folder, draw
+from engine.report.allocation import draw
+from engine.report.figures import check_folder
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
 
 

@@ -14,7 +14,8 @@ from engine.options.command import Command, Group, read_toml
 from engine.options.kinds import PLACE
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option
-from engine.report.allocation import allocation_shown, check_folder, draw
+from engine.report.allocation import allocation_shown, draw
+from engine.report.figures import check_folder
 
 
 class Jobs(TypedDict, total=False):

@@ -13,17 +13,15 @@ from rich.table import Table
 
 from engine.options.allocate import RECALL
 from engine.report.charts import Bars, Chart, Series
-from engine.report.envelope import Report, check_place
-from engine.report.figures import blank
+from engine.report.envelope import Report
+from engine.report.figures import blank, save_each
 from engine.report.shown import Shown
 from engine.report.tables import number, percent, print_end, table_of, terminal
-from engine.runtime.errors import OutputError
 
 _TITLES = {
     "alloc": "ALLOC: the worst join does as well as it can",
     "prop": "PROP: in proportion to what the exact joins need",
 }
-FORMATS = ("png", "svg")
 _COLOURS = {"alloc": "#0072B2", "prop": "#E69F00"}
 _WIDTH = 0.38
 
@@ -101,19 +99,6 @@ def _quality(value: float | None, none: str = "no bound") -> str:
     return none if value is None else percent(value)
 
 
-def check_folder(folder: Path) -> None:
-    """Find out before the work whether plots could be written.
-
-    Raises
-    ------
-    OutputError
-        If not.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise OutputError(f"plots cannot be written: {folder} is no folder; name another")
-    check_place(folder / f"memory.{FORMATS[0]}", "plot")
-
-
 def draw(content: dict[str, Any], folder: Path) -> list[Path]:
     """Draw ``memory`` and ``recall`` (or ``error``) as PNG and SVG.
 
@@ -133,19 +118,8 @@ def draw(content: dict[str, Any], folder: Path) -> list[Path]:
     OutputError
         If they cannot be written.
     """
-    metric = content["metric"]
-    files = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in ("memory", metric):
-            figure = figure_of(content, name)
-            for kind in FORMATS:
-                path = folder / f"{name}.{kind}"
-                figure.savefig(path, dpi=150, metadata={"Date": None} if kind == "svg" else {})
-                files.append(path)
-    except OSError as error:
-        raise OutputError(f"plots cannot be written to {folder}: {error}") from error
-    return files
+    names = ("memory", content["metric"])
+    return save_each(((name, figure_of(content, name)) for name in names), folder)
 
 
 def figure_of(content: Mapping[str, Any], name: str = "memory") -> Any:  # noqa: ANN401 - matplotlib's

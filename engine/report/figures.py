@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -84,6 +85,35 @@ def save_figure(figure: Drawn, path: Path) -> None:
         figure.savefig(path, dpi=150, metadata=metadata)
     except OSError as error:
         raise OutputError(f"plot {path} cannot be written: {error}") from error
+
+
+def check_folder(folder: Path) -> None:
+    """Find out before the work whether plots could be written into a folder.
+
+    Raises
+    ------
+    OutputError
+        If not.
+    """
+    above = next(own for own in (folder, *folder.absolute().parents) if own.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK):
+        raise OutputError(f"plots {folder} cannot be written: {above} is no folder to write to")
+
+
+def save_each(figures: Iterable[tuple[str, Drawn]], folder: Path) -> list[Path]:
+    """Write figures by their names, each in every format, into a folder that is made.
+
+    Raises
+    ------
+    OutputError
+        If one cannot be written.
+    """
+    files = []
+    for name, figure in figures:
+        for form in FORMATS:
+            files.append(folder / f"{name}{form}")
+            save_figure(figure, files[-1])
+    return files
 
 
 def figure_of(charts: Sequence[Chart]) -> Drawn:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,30 +11,16 @@ import numpy as np
 from engine.models.profile.advice import MODELS
 from engine.models.profile.model import ArrivalProfile
 from engine.models.profile.statistics import last_ages
-from engine.report.figures import COLOURS, blank, plain, thousands
-from engine.runtime.errors import OutputError, chosen
+from engine.report.figures import COLOURS, blank, plain, save_each, thousands
+from engine.runtime.errors import chosen
 from engine.runtime.streams import SIDES
 
-FORMATS = ("png", "svg")
 PLOTS = ("age_curves", "key_frequencies", "correlation", "drift", "recall")
 _ONLINE = {"monitor": ("#009E73", "--"), "retain": ("#CC79A7", "-.")}
 _TICKS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "day": 86_400.0}
 _MANY = (("billion ticks", 1e9), ("million ticks", 1e6))
 _UNITS = (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0),
           ("milliseconds", 1e-3), ("microseconds", 1e-6), ("nanoseconds", 1e-9))  # fmt: skip
-
-
-def check_folder(folder: Path) -> None:
-    """Find out before the work whether plots could be written.
-
-    Raises
-    ------
-    OutputError
-        If not.
-    """
-    above = next(own for own in (folder, *folder.absolute().parents) if own.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK):
-        raise OutputError(f"plots {folder} cannot be written: {above} is no folder to write to")
 
 
 def draw(profile: ArrivalProfile, folder: Path) -> list[Path]:
@@ -46,18 +31,7 @@ def draw(profile: ArrivalProfile, folder: Path) -> list[Path]:
     OutputError
         If one cannot be written.
     """
-    files = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in PLOTS:
-            figure = figure_of(profile, name)
-            for kind in FORMATS:
-                files.append(folder / f"{name}.{kind}")
-                metadata = {"Date": None} if kind == "svg" else {}
-                figure.savefig(files[-1], dpi=150, metadata=metadata)
-    except OSError as error:
-        raise OutputError(f"plots {folder} cannot be written: {error}") from error
-    return files
+    return save_each(((name, figure_of(profile, name)) for name in PLOTS), folder)
 
 
 def figure_of(profile: ArrivalProfile, name: str) -> Any:  # noqa: ANN401 - matplotlib's

@@ -20,7 +20,8 @@ from engine.models.profile.model import ArrivalProfile
 from engine.options.budget import Amount, split_budget
 from engine.options.profile import ProfileOptions
 from engine.report.envelope import check_place
-from engine.report.profile_plots import check_folder, draw
+from engine.report.figures import check_folder
+from engine.report.profile_plots import draw
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, Stages
 

@@ -11,9 +11,8 @@ from engine.jobs.sweep.advice import Advice, kind_of
 from engine.jobs.sweep.panels import Panels
 from engine.jobs.sweep.rows import Row
 from engine.policies import POLICIES, SAMPLING
-from engine.report.figures import blank
+from engine.report.figures import blank, save_each
 
-FORMATS = ("png", "svg")
 FEW_LINES = 6
 """Up to so many lines have a marker at every point."""
 WIDE = 12.0
@@ -81,15 +80,8 @@ def draw(
     -------
     list of Path
     """
-    files = []
-    for measure in MEASURES:
-        figure = figure_of(rows, advice, grid, measure)
-        for kind in FORMATS:
-            path = folder / f"{measure.name}.{kind}"
-            metadata = {"Date": None} if kind == "svg" else {}
-            figure.savefig(path, dpi=150, metadata=metadata)
-            files.append(path)
-    return files
+    figures = ((own.name, figure_of(rows, advice, grid, own)) for own in MEASURES)
+    return save_each(figures, folder)
 
 
 def figure_of(
