@@ -169,11 +169,16 @@ class _PartCompiler(CompilerBase):  # type: ignore[misc]
 
 class _EntryCompiler(_PartCompiler):
     lowering = _EntryLowering
+    where = _CACHE
 
     def compile_extra(self, func: FunctionType) -> Any:  # noqa: ANN401 - numba's
         """Compile an entry, and count it."""
-        with COMPILED.of(f"{func.__module__}.{func.__qualname__}", _CACHE):
+        with COMPILED.of(f"{func.__module__}.{func.__qualname__}", self.where):
             return super().compile_extra(func)
+
+
+class _UnkeptCompiler(_EntryCompiler):
+    where = None
 
 
 class _Locator:
@@ -279,8 +284,9 @@ class Entry(CPUDispatcher):  # type: ignore[misc]
 
 def entry(function: Callable[..., Any], *, kept: bool, **options: bool | str) -> Entry:
     """Return a function compiled with numba's options, from the cache where it is there."""
-    compiled = Entry(function, {}, {"nopython": True, "no_cfunc_wrapper": True, **options})
-    ours = function.__module__.split(".")[0] in PACKAGES
-    if kept and ours and (_CACHE or _SHIPPED) is not None:
+    kept = kept and function.__module__.split(".")[0] in PACKAGES
+    told = {"nopython": True, "no_cfunc_wrapper": True, **options}
+    compiled = Entry(function, {}, told, _EntryCompiler if kept else _UnkeptCompiler)
+    if kept and (_CACHE or _SHIPPED) is not None:
         compiled._cache = _Cache(function)
     return compiled
