@@ -60,8 +60,7 @@ class Asked(NamedTuple):
         told = [name for name in self.values if name not in REPORTED]
         values = self.command.public(collected(self.command, self.values))
         shown = tuple(
-            (option.name if option.positional else option.written, text_of(values[name]),
-             option.help)
+            (option.written, text_of(values[name]), option.help)
             for name, option in self.command.options.items()
             if name in values and name not in REPORTED
         )  # fmt: skip

@@ -165,7 +165,7 @@ class Command:
         name = flag.strip("-")
         if name.replace("-", "_") in self.instead:
             return f": {self.instead[name.replace('-', '_')]}"
-        near = closest(name, (own.written[2:] for own in self.options.values()))
+        near = closest(name, (own.toml.replace("_", "-") for own in self.options.values()))
         return f". Did you mean --{near}?" if near else "."
 
     def storage(self, values: Mapping[str, Any]) -> dict[str, str]:

@@ -90,7 +90,7 @@ class Option:
     @property
     def written(self) -> str:
         """How the command line writes it."""
-        return "--" + self.toml.replace("_", "-")
+        return self.name if self.positional else "--" + self.toml.replace("_", "-")
 
     @property
     def also_written(self) -> list[str]:

@@ -127,6 +127,7 @@ ERRORS = {
     "package_out": "package",
     "completion": "completion tcsh",
     "warm_only": "warm --only reply",
+    "cache_do": "cache remove",
     "cache_keep": "cache clean --keep plenty",
     "policies_option": "policies --policy dgl",
     "spark_conf_cores": "spark-conf --cores 0",
