@@ -90,7 +90,6 @@ def run(
     session: SparkSession,
     work: Callable[[Iterable[int]], Iterator[tuple[int, bytes]]],
     tasks: int,
-    tag: str,
 ) -> list[Any]:
     """Run a function on the number of each task; return the rows of them all."""
 
@@ -100,7 +99,6 @@ def run(
                 columns = [pa.array([item], pa.int64()), pa.array([found], pa.binary())]
                 yield pa.RecordBatch.from_arrays(columns, ["item", "found"])
 
-    session.addTag(tag)
     numbers = session.range(0, tasks, 1, tasks)
     rows: list[Any] = numbers.mapInArrow(mapped, "item bigint, found binary").collect()
     return rows

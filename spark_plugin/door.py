@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from engine.report.losses import losses
 from engine.report.shown import Shown
 from spark_plugin import dataframe
 from spark_plugin import lookup as lookups
+from spark_plugin.naming import jobs_named
 from spark_plugin.versions import collected
 
 _SECONDS = "cast(cast(ts as decimal(20)) / 1000000 as decimal(18, 6))"
@@ -111,15 +113,15 @@ def _against(exact: DataFrame, found: DataFrame) -> dict[str, Any]:
     ]
     counted = parts[0].unionAll(parts[1]).groupBy("of", "ts")
     sums = counted.agg(F.count("*").alias("n"), F.sum("importance").alias("v")).persist()
-    try:
+    with ExitStack() as stack:
+        stack.callback(sums.unpersist)
+        stack.enter_context(jobs_named(exact.sparkSession, "winnow counts what was lost"))
         span: Any = sums.agg(F.min("ts"), F.max("ts")).first()
         first, last = (0, 0) if span is None or span[0] is None else span
         edges = time_bins(first, last)
         width = edges[1] - edges[0] if len(edges) > 1 else 1
         at = F.floor((F.col("ts") - edges[0]) / width).alias("bin")
         binned = sums.groupBy("of", at).agg(F.sum("n"), F.sum("v")).collect()
-    finally:
-        sums.unpersist()
     tallies = []
     for number in (0, 1):
         outputs, importance = np.zeros(len(edges), np.int64), np.zeros(len(edges))
@@ -138,8 +140,9 @@ def lookup(stream: DataFrame, fact: DataFrame, **options: Any) -> InSpark:  # no
 
     def report() -> dict[str, Any]:
         counts = F.count("*"), F.countDistinct("row"), F.sum("importance")
-        outputs, matched, importance = found.agg(*counts).first() or (0, 0, 0.0)
-        rows = {"stream": stream.count(), "fact": fact.count()}
+        with jobs_named(found.sparkSession, "winnow counts what was found"):
+            outputs, matched, importance = found.agg(*counts).first() or (0, 0, 0.0)
+            rows = {"stream": stream.count(), "fact": fact.count()}
         return {
             "rows": rows, "matched": matched, "outputs": outputs, "importance": importance or 0.0
         }  # fmt: skip

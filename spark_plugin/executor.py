@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,11 +14,14 @@ from typing import TypeVar
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
+from engine.runtime.errors import WinnowError
 from engine.runtime.host import keep_freed_memory
+from engine.runtime.work import stage_here
 from spark_plugin import connect
 from spark_plugin.archives.first_pass import Relational
 from spark_plugin.gpu import GpuTerms, bind_task, gpu_terms
 from spark_plugin.hearing import Place, hearing, telling
+from spark_plugin.naming import described, jobs_named, leave_line
 from spark_plugin.outcome import Outcome, attempt, settle
 from spark_plugin.rapids.session import uses_rapids
 from spark_plugin.session import parallelism
@@ -26,6 +30,7 @@ from spark_plugin.versions import inheriting
 T = TypeVar("T")
 R = TypeVar("R")
 
+_CANCELLED = re.compile(r"\bJob \d+ cancelled\b[^\n]*?(?= SQLSTATE|\n|$)|OPERATION_CANCELED")
 _JOBS = 4
 _SMALL = 50_000_000
 """Tuples up to which work is one job: every other takes some 25 ms, and work waits for the last."""
@@ -75,26 +80,35 @@ class SparkExecutor:
             return None
         return Relational(self._session, self._tell)
 
+    def show(self, line: str) -> None:
+        """Show a line in Spark's list of jobs."""
+        leave_line(self._session, line)
+
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield ``function(item)`` for every item, in order.
 
         Raises
         ------
         WinnowError
-            The first error that a task raised, in the order of the items.
+            The first error that a task raised, in the order of the items; or if the job was
+            cancelled.
         RuntimeError
             If every attempt at a task failed otherwise, with the message of the last.
         """
+        return self._heard(function, list(items), stage_here())
+
+    def _heard(self, function: Callable[[T], R], items: list[T], stage: str) -> Iterator[R]:
         with hearing(self._session) as place:
-            yield from self._mapped(function, list(items), place)
+            yield from self._mapped(function, items, stage, place)
 
     def _mapped(
-        self, function: Callable[[T], R], items: list[T], place: Place | None
+        self, function: Callable[[T], R], items: list[T], stage: str, place: Place | None
     ) -> Iterator[R]:
         tag = f"winnow-{uuid.uuid4().hex}"
         first, jobs = 0, []
         for part in blocks(items, self._width):
-            jobs.append(self._start(function, part, tag, place, first))
+            name = described(stage, part)
+            jobs.append(self._start(function, part, name, tag, place, first))
             first += len(part)
         done = 0
         try:
@@ -118,6 +132,7 @@ class SparkExecutor:
         self,
         function: Callable[[T], R],
         items: list[T],
+        name: str,
         tag: str,
         place: Place | None,
         first: int,
@@ -131,9 +146,11 @@ class SparkExecutor:
 
         def collect() -> None:
             try:
-                found.set_result(_in_order(run(session, work, tasks, tag), len(items)))
+                with jobs_named(session, name, tag):
+                    rows = run(session, work, tasks)
+                found.set_result(_in_order(rows, len(items)))
             except Exception as error:  # noqa: BLE001 - handed to whoever waits
-                failure = RuntimeError(f"a task failed on Spark: {str(error).strip()}")
+                failure = _failure(str(error).strip())
                 failure.__cause__ = error
                 found.set_exception(failure)
 
@@ -145,15 +162,22 @@ def _run(
     session: SparkSession,
     work: Callable[[Iterable[int]], Iterator[tuple[int, bytes]]],
     tasks: int,
-    tag: str,
 ) -> list[tuple[int, bytes]]:
     """Run a job as an RDD, for which Spark has no query to plan; return the rows of all tasks."""
-    context = session.sparkContext
-    context.addJobTag(tag)
-    rows: list[tuple[int, bytes]] = (
-        context.parallelize(range(tasks), tasks).mapPartitions(work).collect()
-    )
+    numbers = session.sparkContext.parallelize(range(tasks), tasks)
+    rows: list[tuple[int, bytes]] = numbers.mapPartitions(work).collect()
     return rows
+
+
+def _failure(said: str) -> Exception:
+    """Return the error of a job of which Spark says that it has failed."""
+    found = _CANCELLED.search(said)
+    if found is not None:
+        return WinnowError(
+            f"the job was cancelled on Spark ({found[0]}): run it again; nothing is left "
+            "half-written"
+        )
+    return RuntimeError(f"a task failed on Spark: {said}")
 
 
 def blocks(items: Sequence[T], width: int) -> list[list[T]]:

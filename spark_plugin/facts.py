@@ -37,6 +37,7 @@ from spark_plugin.columns import (
     named,
 )
 from spark_plugin.hashing import lane_of, spark_type, travelled, travelling
+from spark_plugin.naming import jobs_named
 from spark_plugin.rows import with_rows
 from spark_plugin.session import broadcast_limit
 from spark_plugin.versions import collected, frame_of
@@ -172,7 +173,8 @@ def _collected(
 ) -> tuple[pa.Table, NDArray[np.int64]]:
     """Return F's rows, in order of their numbers, and these."""
     chosen = numbered.select(*(named(name) for name in names), number.alias("__winnow_number"))
-    table: pa.Table = collected(chosen.orderBy("__winnow_number"))
+    with jobs_named(numbered.sparkSession, "winnow reads facts"):
+        table: pa.Table = collected(chosen.orderBy("__winnow_number"))
     rows = table.column("__winnow_number").cast(pa.int64()).to_numpy()
     return table.drop_columns(["__winnow_number"]), rows
 

@@ -38,6 +38,7 @@ from spark_plugin.columns import (
 )
 from spark_plugin.connect import of_connect
 from spark_plugin.hashing import as_double, micros
+from spark_plugin.naming import jobs_named
 from spark_plugin.rows import FactRows, with_rows
 from spark_plugin.session import broadcast_limit
 from spark_plugin.versions import collected, frame_of
@@ -283,7 +284,8 @@ def _from_log(
     """Read a change log on the driver; return its facts, and whether they may be broadcast."""
     session = frame.sparkSession
     ordered = numbered.select(*(named(n) for n in frame.columns), number.alias("__winnow_row"))
-    table: pa.Table = collected(ordered.orderBy("__winnow_row"))
+    with jobs_named(session, "winnow reads a log of facts"):
+        table: pa.Table = collected(ordered.orderBy("__winnow_row"))
     rows = table.column("__winnow_row").cast(pa.int64())
     table = table.drop_columns(["__winnow_row"])
     facts = read_facts(table, roles, found).facts

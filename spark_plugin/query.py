@@ -28,6 +28,7 @@ from spark_plugin.facts import FactJoin
 from spark_plugin.gpu import GpuTerms, bind_task, gpu_terms
 from spark_plugin.lanes import GROUP, LaneName
 from spark_plugin.measure import Measured, measure_partition
+from spark_plugin.naming import jobs_named
 from spark_plugin.on_gpu import replay_on
 from spark_plugin.outcome import settle
 from spark_plugin.session import ArrowFunction, map_in_arrow, parallelism
@@ -190,7 +191,9 @@ class Query:
             cloudpickle.dumps((measure_partition, (replace(plan, payload=False), buckets, kinds))),
             self._terms,
         )
-        rows = map_in_arrow(self._arranged(bare, lanes), work, "measured binary").collect()
+        frame = map_in_arrow(self._arranged(bare, lanes), work, "measured binary")
+        with jobs_named(frame.sparkSession, "winnow measures lanes"):
+            rows = frame.collect()
         return sorted(
             (pickle.loads(cell) for (cell,) in rows),  # noqa: S301 - written by our own worker
             key=lambda lane: lane.name,

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 from engine.options.option import Option
 from engine.runtime.errors import SpecError, did_you_mean
 from spark_plugin import connect
+from spark_plugin.naming import jobs_named
 from spark_plugin.versions import refuse_connect
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
@@ -89,7 +90,8 @@ def _first_rows(frame: DataFrame, files: list[str]) -> DataFrame:
     paths = session.read.parquet(*map(unquote, files)).select(
         F.col("_metadata.file_path").alias(_PATH)
     )
-    counts = {path: int(count) for path, count in paths.groupBy(_PATH).count().collect()}
+    with jobs_named(session, "winnow counts the rows of files"):
+        counts = {path: int(count) for path, count in paths.groupBy(_PATH).count().collect()}
     rows, first = [], 0
     for path in sorted(counts, key=unquote):
         rows.append((path, first))

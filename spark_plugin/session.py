@@ -105,6 +105,8 @@ _DEFAULTS = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.executorEnv.NUMBA_NUM_THREADS": "1",
+    # Spark looks every 2 s whether a task was cancelled, and waits so long before it kills Python.
+    "spark.python.task.killTimeout": "10ms",
 }
 
 _SOCKETS = "spark.python.unix.domain.socket.enabled"

@@ -30,7 +30,7 @@ from engine.runtime.errors import InputError, SpecError
 from engine.runtime.executors import Executor, Progress
 from engine.runtime.jit import Ints
 from engine.runtime.streams import LEFT, RIGHT, SIDES
-from engine.runtime.work import Bar, listening, rows_done
+from engine.runtime.work import Bar, doing, listening, rows_done
 
 _BOTH = (LEFT, RIGHT)
 
@@ -272,15 +272,18 @@ class Steps:
             return
         sizes = [0] * len(tasks) if rows is None else rows
         bar = Bar(self._progress, stage, len(tasks), sum(sizes))
+        with doing(stage):
+            results = self._executor.map(function, tasks)
         with listening(bar.told):
-            for size, result in zip(sizes, self._executor.map(function, tasks), strict=True):
+            for size, result in zip(sizes, results, strict=True):
                 bar.ended(size)
                 yield result
 
     def single(self, stage: str, work: Callable[[], R]) -> R:
         """Return the result of a step that is no tasks."""
         self._progress(stage, 0, 1)
-        found = work()
+        with doing(stage):
+            found = work()
         self._progress(stage, 1, 1)
         return found
 

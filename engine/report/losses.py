@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -89,6 +89,25 @@ def losses(pairs: Sequence[tuple[Tally, Tally]], edges: Sequence[int], last: int
             "by_time": _by_time(pairs, edges, last) if pairs else [],
         },
     }
+
+
+def in_a_line(content: Mapping[str, Any]) -> str:
+    """Return what a join's report says of its outputs, in a line.
+
+    Examples
+    --------
+    >>> in_a_line({"result": {"outputs": 3, "importance": 6.0}})
+    'winnow: 3 outputs, of importance 6.00'
+    """
+    result, exact = content["result"], content.get("exact")
+    outputs, importance = f"{result['outputs']:,}", f"{result['importance']:,.2f}"
+    if exact is None:
+        return f"winnow: {outputs} outputs, of importance {importance}"
+    return (
+        f"winnow: {outputs} of {exact['outputs']:,} outputs, lost {1 - content['recall']:.2%}; "
+        f"importance {importance} of {exact['importance']:,.2f}, lost "
+        f"{1 - content['importance_recall']:.2%}"
+    )
 
 
 def _by_time(

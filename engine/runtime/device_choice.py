@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from engine.runtime.errors import DeviceError, WinnowError
 from engine.runtime.executors import Executor
+from engine.runtime.work import doing
 from gpu_kernels.devices import Choice, Device, NoGpuError, choose_device, open_device
 from gpu_kernels.gpu_lease import GpuLease, GpuLeaseError, current_lease
 
@@ -63,7 +64,8 @@ def wanted_device(option: str, executor: Executor | None = None) -> Wanted:
     if executor is not None and executor.slots and option != ON_CPU:
         found = _LOOKED.setdefault(executor, {})
         if option not in found:
-            found[option] = next(iter(executor.map(wanted_device, [option])))
+            with doing("device"):
+                found[option] = next(iter(executor.map(wanted_device, [option])))
         return found[option]
     try:
         return Wanted(choose_device(option), option == ON_GPU)

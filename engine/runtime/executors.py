@@ -10,9 +10,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from queue import Queue
 from threading import Event
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from engine.runtime.work import Bar, as_here, listening, wanted_until
+from engine.runtime.work import Bar, as_here, doing, listening, wanted_until
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -47,6 +47,15 @@ class Executor(Protocol):
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield ``function(item)`` for every item, in order."""
+        ...
+
+
+@runtime_checkable
+class ShowsLines(Protocol):
+    """An executor whose tasks are shown somewhere, as on Spark's pages."""
+
+    def show(self, line: str) -> None:
+        """Show a line there."""
         ...
 
 
@@ -193,10 +202,16 @@ class Stages:
         """Count the time of the block under `name`."""
         begun = time.perf_counter()
         try:
-            yield
+            with doing(name):
+                yield
         finally:
             spent = time.perf_counter() - begun
             self.seconds[name] = self.seconds.get(name, 0.0) + spent
+
+    def show(self, line: str) -> None:
+        """Show a line where the executor's tasks are shown, if they are."""
+        if isinstance(self.executor, ShowsLines):
+            self.executor.show(line)
 
     def mapped(
         self,

@@ -101,6 +101,22 @@ def wanted_until(stop: threading.Event) -> None:
     _HERE.stop = stop
 
 
+@contextmanager
+def doing(stage: str) -> Iterator[None]:
+    """Let this thread's work be that of a stage."""
+    before, _HERE.stage = stage_here(), stage
+    try:
+        yield
+    finally:
+        _HERE.stage = before
+
+
+def stage_here() -> str:
+    """Return the stage that this thread is doing, "" outside of any."""
+    stage: str = getattr(_HERE, "stage", "")
+    return stage
+
+
 def as_here() -> dict[str, Any]:
     """Return how `ThreadPoolExecutor` makes threads that do this thread's work."""
     stop = getattr(_HERE, "stop", None)

@@ -27,6 +27,7 @@ from engine.lanes.splits import Source
 from engine.runtime.errors import WinnowError
 from engine.runtime.host import keep_freed_memory
 from engine.runtime.streams import SIDES
+from engine.runtime.work import stage_here
 from spark_plugin.archives.scan import (
     Columns,
     Footers,
@@ -41,6 +42,7 @@ from spark_plugin.archives.survey import Cut, Survey, blocks_of, survey_query, s
 from spark_plugin.columns import attributes, time_of
 from spark_plugin.gpu import GpuTerms, bind_task, gpu_terms
 from spark_plugin.hashing import lane_of, travelling
+from spark_plugin.naming import described, jobs_named
 from spark_plugin.outcome import OtherwiseError, Outcome, settle
 from spark_plugin.session import ArrowFunction, map_in_arrow, parallelism
 from spark_plugin.spread import by_lane
@@ -68,16 +70,14 @@ def collected(mapped_frame: DataFrame) -> list[Any]:
     OtherwiseError
         The same.
     """
-    context: Any = mapped_frame.sparkSession.sparkContext
+    session = mapped_frame.sparkSession
     tag = f"winnow-{uuid.uuid4().hex}"
-    context.addJobTag(tag)
     try:
-        rows = sorted(mapped_frame.collect(), key=lambda row: row.place)
+        with jobs_named(session, described(stage_here(), ()), tag):
+            rows = sorted(mapped_frame.collect(), key=lambda row: row.place)
     except BaseException:
-        context.cancelJobsWithTag(tag)
+        session.sparkContext.cancelJobsWithTag(tag)
         raise
-    finally:
-        context.removeJobTag(tag)
     found = []
     for row in rows:
         outcome = pickle.loads(base64.b64decode(row.found))  # noqa: S301 - by our own worker

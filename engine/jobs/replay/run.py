@@ -27,6 +27,7 @@ from engine.jobs.replay.report import Replayed, build_report
 from engine.jobs.replay.slices import REPLAY, in_lanes, precount, sliced
 from engine.options.replay import JobOptions
 from engine.report.envelope import Report, time_bins
+from engine.report.losses import in_a_line
 from engine.runtime.device_choice import (
     ON_CPU,
     ON_GPU,
@@ -130,7 +131,9 @@ def run_replay(
     results = in_lanes(written)
     predicted = models.predicted(budgets, results)
     found = Replayed(results, budgets, edges, device, bounds, predicted, peak, advice, cost)
-    return build_report(options, settings, lanes, found)
+    report = build_report(options, settings, lanes, found)
+    stages.show(in_a_line(report.content))
+    return report
 
 
 def _replayed(
