@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from job_cases import streams
 from places import ROOT
-from pyspark import InheritableThread
 from spark_cases import of_the_jvm, replayed
 from thorough import guards
 
@@ -24,6 +23,7 @@ from engine.runtime.errors import WinnowError
 from engine.runtime.executors import Stages
 from spark_plugin.executor import SparkExecutor
 from spark_plugin.naming import described, jobs_named
+from spark_plugin.versions import inheriting
 
 pytestmark = of_the_jvm
 SOON = 2.5
@@ -127,7 +127,7 @@ def test_names_are_restored_after_an_error_and_of_one_thread(spark: Any, last: i
         seen.append(context.getLocalProperty("spark.jobGroup.id"))
 
     begun = threading.Event()
-    thread = InheritableThread(target=other, session=spark)
+    thread = inheriting(other, spark)
     thread.start()
     with suppress(KeyError), jobs_named(spark, "winnow measures lanes", "a"):
         begun.set()
@@ -193,7 +193,7 @@ def test_cancelling_a_group_ends_its_tasks_soon_and_leaves_nothing(
         except WinnowError as error:
             found.append(str(error))
 
-    thread = InheritableThread(target=run, session=spark)
+    thread = inheriting(run, spark)
     thread.start()
     waited(lambda: len(at_work(tmp_path)) == 2)
     begun = time.monotonic()
