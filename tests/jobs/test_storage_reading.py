@@ -170,6 +170,7 @@ def test_no_secret_is_written_anywhere(
     ("changed", "path", "words"),
     [
         ({"access_key": "unknown"}, "", "check the credentials"),
+        ({"region": "eu-north-1"}, "", "give the bucket's region by --storage-option region=NAME"),
         (
             {"endpoint_override": "http://127.0.0.1:9"},
             "",

@@ -254,6 +254,7 @@ def test_a_run_that_was_taken_for_left_over_commits_nothing(store: Store) -> Non
     ("changed", "words"),
     [
         ({"access_key": "unknown"}, "check the credentials"),
+        ({"region": "eu-north-1"}, "give the bucket's region by --storage-option region=NAME"),
         ({"role_arn": "arn:x"}, "--storage-option role_arn, which is for reading"),
         ({"endpoint_override": "http://127.0.0.1:9"}, "check the network"),
     ],

@@ -1,6 +1,7 @@
 """Parts of a cluster fail while a job runs: its result is complete and equal, or there is none.
 
-``WINNOW_FAULT_TIMES`` says how often each fault is tried, once if it is not set.
+``WINNOW_FAULT_TIMES`` says how often each fault is tried. If it is not set, that is once where
+outputs are on a disk, and where they are objects ten times for `make thorough`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,10 +23,14 @@ import pytest
 from cluster import Cluster, waited
 from places import SUPPORT
 from spark_cases import drawn, write
+from storage_cases import BUCKET, Store, needs_store, served
 from test_cluster import JOIN, dataset, figures, right, words
-from thorough import guards, repeats
+from thorough import guards, often, repeats
 
 from engine.commands import main
+from engine.runtime.errors import InputError
+from engine.runtime.listing import dataset as dataset_at
+from engine.runtime.uris import Uri
 
 pytestmark = guards(
     "spark_plugin", "engine/jobs", "engine/lanes", "engine/runtime",
@@ -161,24 +167,28 @@ def test_a_disk_that_fills_up_is_told_of_and_nothing_is_left(
     assert not list(small_disk.iterdir()) or not list((small_disk / "place").iterdir())
 
 
+def kill_driver(cluster: Cluster, folder: Path, argv: list[str]) -> None:
+    """Run a command by a driver of its own, which is killed while one of its tasks is at work."""
+    jobs = folder / "jobs"
+    jobs.mkdir()
+    job = {"kind": "command", "argv": argv, "fault": fault(folder, "hangs", "replay_lane", "after")}
+    (jobs / "1.json").write_text(json.dumps(job))
+    driver = cluster.start(
+        str(SUPPORT / "cluster_app.py"), str(jobs),
+        conf={"spark.cores.max": "2", "spark.executor.cores": "1"}, log=subprocess.DEVNULL,
+    )  # fmt: skip
+    waited(lambda: met(folder), "no task has come so far", cluster.folder)
+    time.sleep(0.5)
+    os.killpg(driver.pid, signal.SIGKILL)
+    driver.wait()
+
+
 @pytest.mark.parametrize("_again", TIMES)
 def test_a_killed_driver_leaves_nothing_that_looks_whole(
     cluster: Cluster, whole: Whole, tmp_path: Path, _again: int
 ) -> None:
     """Killed while tasks write; the job that is run again on the same places is whole."""
-    folder = str(tmp_path / "jobs")
-    Path(folder).mkdir()
-    job = {"kind": "command", "argv": command(whole.folder, tmp_path)}
-    job["fault"] = fault(tmp_path, "hangs", "replay_lane", "after")
-    (tmp_path / "jobs" / "1.json").write_text(json.dumps(job))
-    driver = cluster.start(
-        str(SUPPORT / "cluster_app.py"), folder,
-        conf={"spark.cores.max": "2", "spark.executor.cores": "1"}, log=subprocess.DEVNULL,
-    )  # fmt: skip
-    waited(lambda: met(tmp_path), "no task has come so far", cluster.folder)
-    time.sleep(0.5)
-    os.killpg(driver.pid, signal.SIGKILL)
-    driver.wait()
+    kill_driver(cluster, tmp_path, command(whole.folder, tmp_path))
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "report.json").exists()
     told = command(whole.folder, tmp_path)
@@ -217,3 +227,89 @@ def test_a_lane_folder_that_was_left_half_written_is_not_used(
     right(cluster.run(kind="command", argv=command(whole.folder, tmp_path, out=tmp_path / "b")))
     assert dataset(tmp_path / "b").equals(whole.rows)
     assert pq.read_metadata(file).num_rows
+
+
+needs_objects = pytest.mark.skipif(
+    find_spec("obstore") is None, reason="obstore is not installed: make extras"
+)
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    """Return an object store."""
+    with served() as running:
+        yield running
+
+
+def stored(store: Store, whole: Whole, folder: Path) -> tuple[Uri, list[str]]:
+    """Return the place of objects, and the command line of a replay that writes there."""
+    uri = Uri(f"s3://{BUCKET}/{folder.name}-{uuid.uuid4().hex[:6]}", tuple(store.options.items()))
+    return uri, [*command(whole.folder, folder, out=uri), *store.words()]
+
+
+def rows_at(uri: Uri) -> pa.Table:
+    """Return the rows of an output in a store, in the order of `dataset`."""
+    table = dataset_at(uri).to_table()
+    order = [name for name in table.column_names if name.endswith("row") or name in ("ts", "side")]
+    return table.sort_by([(name, "ascending") for name in order])
+
+
+@needs_store
+@needs_objects
+@pytest.mark.parametrize("_again", often())
+@pytest.mark.parametrize(
+    ("kind", "at", "when"),
+    [
+        ("fails", "replay_lane", "after"),
+        ("worker_killed", "replay_lane", "after"),
+        ("executor_killed", "replay_lane", "after"),
+        ("straggles", "replay_lane", "before"),
+        ("lingers", "replay_lane", "after"),
+    ],
+)
+def test_objects_are_complete_and_equal(
+    cluster: Cluster, whole: Whole, store: Store, tmp_path: Path,
+    kind: str, at: str, when: str, _again: int,
+) -> None:  # fmt: skip
+    uri, told = stored(store, whole, tmp_path)
+    right(cluster.run(kind="command", argv=told, fault=fault(tmp_path, kind, at, when)))
+    assert met(tmp_path)
+    assert rows_at(uri).equals(whole.rows)
+    assert figures(tmp_path / "report.json") == whole.figures
+    if kind == "lingers":  # and puts what no manifest names
+        return
+    manifest = json.loads(store.read(f"{uri.name}/_manifest.json"))
+    named = {own["object"] for own in manifest["files"]}
+    assert set(store.keys(uri.name)) == named | {"_manifest.json", "_report.json"}
+
+
+@needs_store
+@needs_objects
+@pytest.mark.parametrize("_again", often())
+def test_a_task_that_fails_always_leaves_no_objects(
+    cluster: Cluster, whole: Whole, store: Store, tmp_path: Path, _again: int
+) -> None:
+    uri, told = stored(store, whole, tmp_path)
+    always = fault(tmp_path / "not there", "fails", "replay_lane", "after")
+    done = cluster.run(kind="command", argv=told, fault=always)
+    assert done.status is None
+    assert "a task failed on Spark" in done.err
+    assert store.keys(uri.name) == []
+
+
+@needs_store
+@needs_objects
+@pytest.mark.parametrize("_again", often())
+def test_a_killed_driver_leaves_no_manifest_and_the_next_run_cleans_up(
+    cluster: Cluster, whole: Whole, store: Store, tmp_path: Path, _again: int
+) -> None:
+    uri, told = stored(store, whole, tmp_path)
+    kill_driver(cluster, tmp_path, told)
+    left = store.keys(uri.name)
+    assert left
+    assert "_manifest.json" not in left
+    with pytest.raises(InputError, match=r"no _manifest\.json"):
+        dataset_at(uri)
+    right(cluster.run(kind="command", argv=told))
+    assert rows_at(uri).equals(whole.rows)
+    assert not set(left) & set(store.keys(uri.name))

@@ -19,6 +19,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -197,7 +198,8 @@ def lay_out(folder: Path) -> None:
     python = folder / "bin" / "python"
     python.write_text(python_script())
     python.chmod(0o755)
-    for package in packed():
+    stores = ["storage"] if find_spec("obstore") else []
+    for package in packed(stores):
         for name, path in files_of(package):
             top = Path(name).parts[0]
             link = folder / "lib" / top

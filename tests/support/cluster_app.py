@@ -31,12 +31,15 @@ from pyspark.sql import SparkSession
 
 import engine
 import spark_plugin
+from engine.runtime.storage import bytes_at
+from engine.runtime.uploads import objects, write_bytes
+from engine.runtime.uris import Uri
 from spark_plugin import dataframe, streaming, submit
 from spark_plugin.executor import SparkExecutor
 from spark_plugin.lookup import lookup
 from spark_plugin.session import get_session, map_in_arrow
 
-POLL, PATIENCE = 0.05, 120.0
+POLL, PATIENCE, LINGERING = 0.05, 120.0, 20.0
 _MAP = SparkExecutor.map
 
 
@@ -97,13 +100,13 @@ class Fault:
             return
         os.setsid()
         with contextlib.suppress(BaseException):
-            (part,) = list(item.out.glob(f"part-{item.files.lane:05d}.*"))
-            content = part.read_bytes()
-            until = time.monotonic() + PATIENCE
+            lane, until = f"part-{item.files.lane:05d}", time.monotonic() + LINGERING
+            own = objects(item.out) if isinstance(item.out, Uri) else item.out.iterdir()
+            (part,) = (one.name for one in own if one.name.startswith(f"{lane}."))
+            content = bytes_at(item.out / part)
             while time.monotonic() < until:
-                part.with_name(f"{part.name.split('.')[0]}.{uuid.uuid4().hex}.parquet").write_bytes(
-                    content
-                )
+                write_bytes(item.out / f"{lane}.{uuid.uuid4().hex}.parquet", content)
+                time.sleep(0.01)
         os._exit(0)
 
     def hangs(self, _item: Any) -> None:

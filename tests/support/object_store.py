@@ -16,11 +16,18 @@ from typing import Any
 
 KEY = "test-access-key-id"
 """The access key that is known; any secret goes with it."""
+REGION = "us-east-1"
+"""Of all buckets."""
 _WRITES = ("PUT", "POST")
 _UNKNOWN = (
     b"<?xml version='1.0' encoding='UTF-8'?><Error><Code>InvalidAccessKeyId</Code><Message>The AWS "
     b"Access Key Id you provided does not exist in our records.</Message></Error>"
 )
+_ELSEWHERE = (
+    b"<?xml version='1.0' encoding='UTF-8'?><Error><Code>AuthorizationHeaderMalformed</Code>"
+    b"<Message>The authorization header is malformed; the region is wrong; expecting '%s'</Message>"
+    b"<Region>%s</Region></Error>"
+).replace(b"%s", REGION.encode())
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
@@ -39,7 +46,12 @@ class Watched:
         if path.startswith("/_"):
             return self._control(path, environ, start)
         method = environ["REQUEST_METHOD"]
-        if KEY not in environ.get("HTTP_AUTHORIZATION", ""):
+        signed = environ.get("HTTP_AUTHORIZATION", "")
+        if KEY in signed and f"/{REGION}/" not in signed:
+            found = [("Content-Type", "application/xml"), ("x-amz-bucket-region", REGION)]
+            start("400 Bad Request", found)
+            return [b"" if method == "HEAD" else _ELSEWHERE]
+        if KEY not in signed:
             start("403 Forbidden", [("Content-Type", "application/xml")])
             return [b"" if method == "HEAD" else _UNKNOWN]
         writes = method in _WRITES and environ.get("QUERY_STRING") != "delete"

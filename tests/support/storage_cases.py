@@ -44,7 +44,7 @@ class Store:
             "access_key": object_store.KEY,
             "secret_key": SECRET,
             "endpoint_override": f"http://127.0.0.1:{port}",
-            "region": "us-east-1",
+            "region": object_store.REGION,
         }
         self._files = pafs.S3FileSystem(**self.options, allow_bucket_creation=True)
         self._files.create_dir(BUCKET)

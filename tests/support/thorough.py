@@ -40,6 +40,14 @@ def guarded(cases: Iterable[Any], *places: str) -> list[Any]:
     return [pytest.param(*(own if isinstance(own, tuple) else (own,)), marks=mark) for own in cases]
 
 
+def often() -> range:
+    """Return how often a fault is tried: ten times for `make thorough`, else once.
+
+    ``WINNOW_FAULT_TIMES`` says otherwise.
+    """
+    return range(int(os.environ.get("WINNOW_FAULT_TIMES", "10" if THOROUGH else "1")))
+
+
 def repeats(cases: Iterable[T]) -> list[T]:
     """Return the cases for `make thorough`, and none for `make test`."""
     return list(cases) if THOROUGH else []
