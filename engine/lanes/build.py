@@ -178,16 +178,9 @@ class Build:
     def _split_tasks(self, plan: Plan, sources: Sequence[Source]) -> Iterator[SplitTask]:
         """Cut the files of one side at row groups, into tasks of about `split_rows` rows."""
         first_row, number = 0, count()
-        for source in sources:
+        groups = storage.each(_group_sizes, [source.path for source in sources])
+        for source, sizes in zip(sources, groups, strict=True):
             file_first = first_row
-            with storage.parquet_file(source.path) as file:
-                sizes = [
-                    (
-                        file.metadata.row_group(i).num_rows,
-                        file.metadata.row_group(i).total_byte_size,
-                    )
-                    for i in range(file.num_row_groups)
-                ]
             rows, size = (sum(own) for own in zip(*sizes, strict=True)) if sizes else (0, 0)
             fitting = fitting_rows(plan.split_rows, rows, size)
             own = replace(plan, split_rows=fitting)
@@ -261,3 +254,10 @@ class Build:
             self.folder, mark, self.columns[0].unit, self.lanes, len(splits.groups), self.payload,
             seed, keys, (left, right), lanes, self.read, kept,
         )  # fmt: skip
+
+
+def _group_sizes(path: str) -> list[tuple[int, int]]:
+    """Return the rows and bytes of each row group of a file."""
+    with storage.parquet_file(path) as file:
+        groups = map(file.metadata.row_group, range(file.num_row_groups))
+        return [(group.num_rows, group.total_byte_size) for group in groups]

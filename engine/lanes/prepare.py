@@ -19,8 +19,7 @@ from engine.lanes.facts import FactInput
 from engine.lanes.manifest import VERSION, Prepared
 from engine.lanes.placing import sorting_device
 from engine.lanes.runs import lanes_written
-from engine.lanes.split import MAX_LANES, too_many_lanes
-from engine.lanes.splits import SPLIT_ROWS
+from engine.lanes.split import MAX_LANES, rows_a_split, too_many_lanes
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.disk import claim, release, remove_folder, remove_leftovers, undone_if_killed
 from engine.runtime.errors import InputError, OutputError, SpecError
@@ -66,7 +65,7 @@ def prepare(
     payload: bool,
     executor: Executor,
     progress: Progress | None = None,
-    split_rows: int = SPLIT_ROWS,
+    split_rows: int | None = None,
     fact: FactInput | None = None,
     sorts: Wanted = ASKED_FOR_CPU,
 ) -> Prepared:
@@ -91,8 +90,8 @@ def prepare(
         Runs the tasks.
     progress : callable, optional
         Called as ``progress(stage, done, total)`` after every task.
-    split_rows : int
-        Rows that a task holds at once, at most.
+    split_rows : int, optional
+        Rows that a task holds at once, at most; by default as many as `rows_a_split` says.
     fact : FactInput, optional
         What joins the streams, where their join attributes do not; read whole, here. Lanes are then
         unions of its parts that have nothing to do with each other.
@@ -126,6 +125,8 @@ def prepare(
             facts = None
             if fact is not None:
                 facts = read_facts(*fact, bad_rows=bad_rows, payload=payload)
+            if split_rows is None:
+                split_rows = rows_a_split(sum(f.rows or 0 for a in archives for f in a.files))
             build = Build(
                 archives, roles, columns, draft, lanes, bad_rows == "quarantine", payload,
                 split_rows, facts, ASKED_FOR_CPU if executor.slots else sorting_device(sorts),

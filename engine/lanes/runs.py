@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.lanes.column_encoding import EncodedColumn, write_decoded
 from engine.runtime.disk import full_disk_reported
@@ -105,6 +106,24 @@ def write_index(path: str, counts: Ints, ts: EncodedColumn, key_counts: Ints) ->
     index.tofile(f"{path}.index")
 
 
+def _read_index(path: str, lanes: int, wanted: Sequence[int] | None) -> NDArray[Any]:
+    """Read where the wanted lanes of a run lie, or all; of so many lanes some may have no rows.
+
+    Of the wanted it reads what lies between the first and the last: lanes ascend, so one stands at
+    most as many places before its number as lanes are missing.
+    """
+    if wanted is None:
+        return np.fromfile(f"{path}.index", _INDEX)
+    if not wanted:
+        return np.empty(0, _INDEX)
+    present = Path(f"{path}.index").stat().st_size // _INDEX.itemsize
+    start = max(0, min(wanted) - (lanes - present))
+    stop = max(start, min(present, max(wanted) + 1))
+    found = np.fromfile(f"{path}.index", _INDEX, stop - start, offset=start * _INDEX.itemsize)
+    chosen: NDArray[Any] = found[np.isin(found["lane"], wanted)]
+    return chosen
+
+
 @dataclass(frozen=True)
 class PlacedRun:
     """A run whose local groups have their place among all groups."""
@@ -121,18 +140,38 @@ class PlacedRun:
 
 
 class Pieces:
-    """Finds the pieces of any lane in a set of runs."""
+    """Finds the pieces of lanes in a set of runs, whose indexes are read when first needed.
 
-    def __init__(self, runs: Sequence[PlacedRun], lanes: int) -> None:
-        self._lanes = lanes
-        self._runs = [
-            (
-                run,
-                np.fromfile(f"{run.path}.index", _INDEX),
-                {group: i for i, group in enumerate(run.groups)},
-            )
-            for run in runs
-        ]
+    Parameters
+    ----------
+    runs : sequence of PlacedRun
+    lanes : int
+        A group.
+    only : sequence of int, optional
+        Lanes whose pieces are wanted: a task of a few lanes holds nothing of the others, which
+        among thousands of runs would be far more.
+    """
+
+    def __init__(
+        self, runs: Sequence[PlacedRun], lanes: int, only: Sequence[int] | None = None
+    ) -> None:
+        self._given, self._lanes, self._only = runs, lanes, only
+
+    @cached_property
+    def _runs(self) -> list[tuple[PlacedRun, NDArray[Any], dict[int, int]]]:
+        found = []
+        for run in self._given:
+            local = {group: i for i, group in enumerate(run.groups)}
+            wanted = None
+            if self._only is not None:
+                wanted = [
+                    local[lane // self._lanes] * self._lanes + lane % self._lanes
+                    for lane in self._only
+                    if lane // self._lanes in local
+                ]
+            index = _read_index(run.path, len(local) * self._lanes, wanted)
+            found.append((run, index, local))
+        return found
 
     def of(self, lane: int, *, keys: bool = False) -> list[Piece]:
         """Return the pieces of the rows, or of the distinct keys, of a lane."""
@@ -160,10 +199,6 @@ class Pieces:
         order = np.argsort(lane, kind="stable")
         lane, first, last = lane[order], first[order], last[order]
         return bool(np.all((lane[1:] != lane[:-1]) | (first[1:] > last[:-1])))
-
-    def __len__(self) -> int:
-        """Return how many pieces the rows of all lanes are in."""
-        return sum(len(index) for _, index, _ in self._runs)
 
     def _found(self, lane: int) -> Iterator[tuple[PlacedRun, Any]]:
         """Yield the runs that have rows of a lane, and what their index says of it."""

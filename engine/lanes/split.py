@@ -37,6 +37,10 @@ from engine.runtime.jit import Ints
 from engine.runtime.streams import SIDES
 
 MAX_LANES = 65_536
+SPLIT_ROWS = 1_000_000
+MOST_SPLITS = 16_384
+"""Of both archives, unless a split's bytes come to more than `SPLIT_BYTES`: every run costs the
+driver eight bytes a lane, and every task that merges lanes a look at its index."""
 SPLIT_BYTES = 1 << 28
 
 
@@ -236,6 +240,17 @@ def _write_keys(
     taken = [values.take(pa.array(rows[firsts])) for values in found.keys]
     write_blocks(pa.table([pa.array(code[firsts]), *taken], ["_key", *names]), path)
     return lane[firsts], clear
+
+
+def rows_a_split(total: int) -> int:
+    """Return how many rows a task splits, of so many in both archives.
+
+    Examples
+    --------
+    >>> rows_a_split(2_000_000_000), rows_a_split(75_000_000_000)
+    (1000000, 4577637)
+    """
+    return max(SPLIT_ROWS, -(-total // MOST_SPLITS))
 
 
 def fitting_rows(split_rows: int, rows: int, size: int) -> int:

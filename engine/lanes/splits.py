@@ -23,7 +23,7 @@ from engine.archives.ticks import FAULTS
 from engine.lanes.manifest import StreamSummary
 from engine.lanes.placing import Group
 from engine.lanes.runs import PlacedRun, Run
-from engine.lanes.split import MAX_LANES, Plan, SplitResult, Splitting, too_many_lanes
+from engine.lanes.split import MAX_LANES, SPLIT_ROWS, Plan, SplitResult, Splitting, too_many_lanes
 from engine.lanes.write import in_order
 from engine.runtime import storage
 from engine.runtime.errors import InputError, SpecError
@@ -247,7 +247,6 @@ def first_pass_of(executor: Executor) -> FirstPass | None:
     return executor.first_pass() if isinstance(executor, OffersFirstPass) else None
 
 
-SPLIT_ROWS = 1_000_000
 _LANES_A_TASK = 512
 T = TypeVar("T")
 R = TypeVar("R")

@@ -67,7 +67,7 @@ def write_lanes(task: LaneTask) -> list[LaneSide]:
 
     Memory: a row group of the lane file and a block of each run that overlaps in time.
     """
-    pieces = Pieces(task.runs, task.lanes_per_group)
+    pieces = Pieces(task.runs, task.lanes_per_group, task.lanes)
     written = []
     with Files(again=len(task.lanes) > 1) as files:
         for lane in task.lanes:
@@ -137,7 +137,7 @@ def codes_clear(task: CheckTask) -> bool:
     Every run has its distinct (code, key) pairs sorted by code, so a merge by code brings all
     keys of a code together. Memory: a block of each run.
     """
-    pieces = Pieces(task.runs, task.lanes_per_group)
+    pieces = Pieces(task.runs, task.lanes_per_group, task.lanes)
     with Files(again=len(task.lanes) > 1) as files:
         for lane in task.lanes:
             own = pieces.of(lane, keys=True)
@@ -205,7 +205,8 @@ def can_reuse(runs: Sequence[Run], pieces: Pieces, rows: Ints) -> bool:
         Of each lane.
     """
     few = int(np.count_nonzero(rows)) + int(rows.sum()) // PIECE_ROWS
-    return len(pieces) <= few and (in_order(runs) or pieces.follow())
+    found = sum(int(np.count_nonzero(run.lane_rows)) for run in runs)
+    return found <= few and (in_order(runs) or pieces.follow())
 
 
 def reuse_runs(

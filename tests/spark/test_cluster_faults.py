@@ -276,11 +276,10 @@ def test_objects_are_complete_and_equal(
     assert met(tmp_path)
     assert rows_at(uri).equals(whole.rows)
     assert figures(tmp_path / "report.json") == whole.figures
-    if kind == "lingers":  # and puts what no manifest names
-        return
     manifest = json.loads(store.read(f"{uri.name}/_manifest.json"))
-    named = {own["object"] for own in manifest["files"]}
-    assert set(store.keys(uri.name)) == named | {"_manifest.json", "_report.json"}
+    named = {own["object"] for own in manifest["files"]} | {"_manifest.json", "_report.json"}
+    late = set(store.keys(uri.name)) - named  # of attempts that went on after the manifest was put
+    assert not late or kind in ("straggles", "lingers")
 
 
 @needs_store

@@ -13,8 +13,7 @@ from engine.jobs.exact.key_totals import COUNTS, REMEMBERED
 from engine.jobs.replay.gpu_groups import GROUP_ROWS
 from engine.jobs.size.dealing import Lanes, lanes_chosen, lanes_expected, speed_up
 from engine.lanes.reader import BATCH_ROWS
-from engine.lanes.split import SPLIT_BYTES
-from engine.lanes.splits import SPLIT_ROWS
+from engine.lanes.split import SPLIT_BYTES, rows_a_split
 from engine.models.profile.model import ArrivalProfile
 from engine.options.budget import Amount, Amounts
 from engine.options.deciding import FALLBACK
@@ -118,7 +117,8 @@ def worker_memory(profile: ArrivalProfile, wanted: Wanted, lanes: Lanes) -> dict
     """
     found = [_lane_memory(profile, wanted, lanes, at) for at in range(lanes.keys.size)]
     most = max(found, key=lambda parts: sum(parts.values()))
-    rows = min(SPLIT_ROWS, max(stream.rows for stream in profile.streams))
+    sizes = [stream.rows for stream in profile.streams]
+    rows = min(rows_a_split(sum(sizes)), max(sizes))
     prepare = START + rows * SPLIT_ROW + 3 * min(rows * max(wanted.row_bytes), SPLIT_BYTES)
     return {
         "start": float(START),

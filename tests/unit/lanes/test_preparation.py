@@ -26,10 +26,12 @@ from engine.archives.source import Archive, open_archive
 from engine.lanes import prepare as prepare_module
 from engine.lanes import runfiles, runs
 from engine.lanes import write as lanefiles
+from engine.lanes.column_encoding import EncodedColumn, Encoding
 from engine.lanes.manifest import Prepared, key_of
 from engine.lanes.merge import merged
 from engine.lanes.prepare import prepare, prepare_cached
 from engine.lanes.reader import LaneBatch, lane_batches, united_batches
+from engine.lanes.runs import Pieces, PlacedRun, write_index
 from engine.lanes.stored import MergedFile, RunPieces, Stored
 from engine.runtime.errors import InputError
 from engine.runtime.executors import Executor, SerialExecutor, ThreadExecutor
@@ -732,3 +734,22 @@ def test_executors_keep_order_and_raise_what_a_task_raises(executor: Executor) -
     assert list(executor.map(lambda x: x * x, range(50))) == [x * x for x in range(50)]
     with pytest.raises(ZeroDivisionError):
         list(executor.map(lambda x: 1 // x, [1, 0, 1]))
+
+
+@given(present=st.lists(st.booleans(), min_size=1, max_size=40), data=st.data())
+def test_the_index_of_some_lanes_is_a_part_of_the_whole(
+    present: list[bool], data: st.DataObject
+) -> None:
+    lanes = len(present)
+    wanted = data.draw(st.sets(st.integers(0, lanes - 1)))
+    counts = np.where(present, 3, 0).astype(np.int64)
+    ts = EncodedColumn(Encoding(), np.arange(counts.sum()))
+    with tempfile.TemporaryDirectory() as name:
+        path = f"{name}/run"
+        write_index(path, counts, ts, counts)
+        whole, some = (
+            Pieces([PlacedRun(path, (0,))], lanes, only) for only in (None, sorted(wanted))
+        )
+        for lane in wanted:
+            assert some.of(lane) == whole.of(lane)
+            assert len(some.of(lane)) == present[lane]
