@@ -45,14 +45,18 @@ from engine.lanes.splits import Splits
 from engine.runtime.executors import SerialExecutor
 
 TERABYTE = 10**12
+PEAK_SLICES = 300
+"""Of time: about as many as the largest lane has blocks."""
 EXECUTORS, CORES = (10, 100, 400), 4
 LANES, FILES, PARTS = 1_600, 10_000, 10_000
 DOMAIN = 100_000
 STRAGGLERS, SLOWER = 0.01, 3.0
 AT_ONCE = 16
 """Requests of the driver to a store at once."""
-STAGES = {"split": "split", "write_lanes": "merge", "stats_of_lane": "profile",
-          "count_slice": "count", "replay_lane": "replay"}  # fmt: skip
+STAGES = {
+    "split": "split", "write_lanes": "merge", "stats_of_lane": "profile", "joint_peaks": "peaks",
+    "replay_lane": "replay",
+}  # fmt: skip
 
 
 class Elsewhere(SerialExecutor):
@@ -205,7 +209,10 @@ def schedule(tuples: int, cost: dict[str, float], kind: str, slots: int) -> dict
     """Return the seconds of every stage, and the longest task of the replay."""
     lanes = shares(kind) * tuples
     splits = -(-tuples // rows_a_split(tuples))
-    work = {name: np.full(splits, tuples / splits) if name == "split" else lanes for name in cost}
+    work = dict.fromkeys(cost, lanes)
+    work["split"], work["peaks"] = (
+        np.full(number, tuples / number) for number in (splits, PEAK_SLICES)
+    )
     found = {name: makespan(work[name] * cost[name] / 1e9, slots) for name in cost}
     longest = float(lanes.max() * cost["replay"] / 1e9)
     ideal = sum(cost.values()) * tuples / 1e9 / slots

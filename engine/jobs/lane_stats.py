@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.jobs.frame import JobLanes
-from engine.lanes.joint import Peaks, PeaksTask, Windows, joint_peaks, until_of
+from engine.lanes.joint import Peaks, Windows, joint_peaks, largest, peaks_tasks, until_of
 from engine.lanes.profile import LaneProfile, SideProfile, SideProfiler
 from engine.lanes.reader import LaneFiles, streamed
 from engine.lanes.stored import Stored
@@ -123,15 +124,16 @@ def _joint(
         kept = {pair: _read(_peaks_path(own[0], pair), _peaks_from) for pair in pairs}
         known.append({pair: peaks for pair, peaks in kept.items() if peaks is not None})
     tasks = {
-        i: PeaksTask(tuple(own), missing)
+        i: peaks_tasks(own, missing)
         for i, own in enumerate(groups)
         if len(own) > 1 and (missing := tuple(pair for pair in pairs if pair not in known[i]))
     }
     if not tasks:
         return known
-    rows = [sum(one.rows for one in task.files) for task in tasks.values()]
-    fresh = stages.mapped("peaks", joint_peaks, list(tasks.values()), rows)
-    for i, found in zip(tasks, fresh, strict=True):
+    slices = [one for cut in tasks.values() for one in cut]
+    fresh = iter(stages.mapped("peaks", joint_peaks, slices, [one.rows for one in slices]))
+    for i, cut in tasks.items():
+        found = largest(islice(fresh, len(cut)))
         known[i] |= found
         for pair, peaks in found.items():
             _write(_peaks_path(groups[i][0], pair), peaks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from engine.facts.index import FactSide
 from engine.lanes.profile import SideProfiler
 from engine.lanes.reader import LaneFiles, streamed
+from engine.lanes.stored import Ticks, time_cuts
 from engine.runtime.jit import Ints
 from engine.runtime.streams import SIDES, StreamBatch
 
@@ -18,6 +19,11 @@ Windows = tuple[int, int]
 """W of left and right, in ticks."""
 Peaks = tuple[int, int]
 """Most unexpired tuples of left and right at any instant."""
+SLICE_ROWS = 4_000_000
+"""Tuples of a slice of time, at least."""
+_WINDOWS = 4
+"""The least length of a slice, in windows."""
+_FIRST, _LAST = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,46 @@ class PeaksTask:
 
     files: tuple[LaneFiles, ...]
     windows: tuple[Windows, ...]
+    rows: int
+    """Of all lanes, or about so many of a slice."""
+    between: Ticks | None = None
+    """Only at instants from one tick to another, both included."""
+
+
+def peaks_tasks(files: Sequence[LaneFiles], windows: Sequence[Windows]) -> list[PeaksTask]:
+    """Return the tasks that find the peaks of a join: slices of time, if it is large.
+
+    The slices have equal rows of the largest lane, and are long beside the windows, whose tuples
+    each reads again. The peak of the join is the largest of theirs.
+    """
+    rows = sum(one.rows for one in files)
+    most = max(files, key=lambda one: one.rows)
+    starts = [_FIRST]
+    if rows >= 2 * SLICE_ROWS:
+        least = _WINDOWS * max(map(max, windows))
+        cuts = time_cuts([most.left, most.right], rows // SLICE_ROWS + 1)
+        last = cuts[0]
+        for cut in cuts[1:]:
+            if cut - last > least:
+                starts.append(cut)
+                last = cut
+    if len(starts) == 1:
+        return [PeaksTask(tuple(files), tuple(windows), rows)]
+    ends = [*(start - 1 for start in starts[1:]), _LAST]
+    return [
+        PeaksTask(tuple(files), tuple(windows), rows // len(starts), pair)
+        for pair in zip(starts, ends, strict=True)
+    ]
+
+
+def largest(found: Iterable[dict[Windows, Peaks]]) -> dict[Windows, Peaks]:
+    """Return the peaks of a join from those of its tasks."""
+    peaks: dict[Windows, Peaks] = {}
+    for own in found:
+        for pair, (left, right) in own.items():
+            before = peaks.get(pair, (0, 0))
+            peaks[pair] = max(before[0], left), max(before[1], right)
+    return peaks
 
 
 def joint_peaks(task: PeaksTask) -> dict[Windows, Peaks]:
@@ -42,7 +88,11 @@ def joint_peaks(task: PeaksTask) -> dict[Windows, Peaks]:
         until = None if index is None else until_of(index.sides[side])
         own = SideProfiler({pair[side] for pair in task.windows}, until)
         streams = [(files.left, files.right)[side] for files in task.files]
-        for batch in merged([streamed(one, columns) for one in streams if one is not None]):
+        ticks = task.between
+        if ticks is not None:  # what arrived a window before may be there at the first instant
+            widest = max(pair[side] for pair in task.windows)
+            ticks = max(_FIRST, ticks[0] - widest), ticks[1]
+        for batch in merged([streamed(one, columns, ticks) for one in streams if one is not None]):
             own.add(batch)
         sides.append(own)
     left, right = sides

@@ -281,11 +281,16 @@ class LaneFiles:
         return Links(self.facts.index(), (arrivals(self.left), arrivals(self.right)), windows)
 
 
-def streamed(stored: Stored, columns: Sequence[str] = _STREAMED) -> Iterator[StreamBatch]:
-    """Yield a stream's tuples batch by batch: of its columns those named, the others empty."""
+def streamed(
+    stored: Stored, columns: Sequence[str] = _STREAMED, between: Ticks | None = None
+) -> Iterator[StreamBatch]:
+    """Yield a stream's tuples batch by batch: of its columns those named, the others empty.
+
+    Only those from one tick to another, both included, where `between` says which.
+    """
     none = np.empty(0, np.int64)
     with stored.open() as rows:
-        for batch in rows.batches(columns):
+        for batch in rows.batches(columns, between=between):
             found = {name: batch.column(name).to_numpy() for name in columns}
             yield StreamBatch(*(found.get(name, none) for name in LANE_COLUMNS))
 

@@ -191,5 +191,18 @@ def _span(piece: TimedPiece) -> Span:
 
 def _cut(batch: pa.RecordBatch, between: Ticks) -> pa.RecordBatch:
     times = batch.column(batch.schema.get_field_index("_ts")).to_numpy()
-    low, high = np.searchsorted(times, [between[0], between[1] + 1])
+    low, high = np.searchsorted(times, between[0]), np.searchsorted(times, between[1], "right")
     return batch.slice(low, high - low)
+
+
+def time_cuts(streams: Sequence[Stored | None], parts: int) -> list[int]:
+    """Return the first ticks of the slices of time but the first, of about equal rows."""
+    spans = []
+    for stored in streams:
+        if stored is not None:
+            with stored.open() as rows:
+                spans += rows.spans()
+    spans.sort(key=lambda span: span.first)
+    upto = np.cumsum([span.rows for span in spans])
+    places = np.searchsorted(upto, [upto[-1] * part // parts for part in range(1, parts)])
+    return sorted({spans[int(place)].first for place in places})

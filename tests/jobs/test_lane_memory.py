@@ -16,7 +16,9 @@ from engine.archives.source import open_archive
 from engine.facts.access import DEFAULT_METHOD
 from engine.jobs.frame import JobLanes
 from engine.jobs.lane_stats import lane_stats, peaks_of
-from engine.lanes.joint import merged
+from engine.lanes import joint
+from engine.lanes import write as lanefiles
+from engine.lanes.joint import joint_peaks, largest, merged, peaks_tasks
 from engine.lanes.prepare import prepare
 from engine.runtime.executors import SerialExecutor, Stages
 from engine.runtime.streams import StreamBatch
@@ -42,6 +44,33 @@ def test_the_joint_peak_is_that_of_the_tuples(
         for pair in windows:
             assert stats.peaks[pair] == [(peak(case.left, pair[0]), peak(case.right, pair[1]))]
             assert peaks_of(own, pair) == stats.peaks[pair][0]
+
+
+@pytest.mark.parametrize("merges", [True, False])
+@pytest.mark.parametrize(("rows", "span"), [(400, 900), (300, 40), (200, 4000)])
+def test_slices_of_time_have_the_peaks_of_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, span: int, merges: bool
+) -> None:
+    case = streams(tmp_path, 3, rows, span=span, keys=9)
+    monkeypatch.setattr(lanefiles, "PIECE_ROWS", 10**6 if merges else 1)
+    monkeypatch.setattr(lanefiles, "GROUP_ROWS", 20)
+    sides = [open_archive(str(tmp_path / f"{name}.parquet"), name) for name in ("left", "right")]
+    prepared = prepare(
+        *sides, ROLES, ROLES, lanes=3, folder=tmp_path / "lanes", bad_rows="error",
+        payload=False, executor=SerialExecutor(), split_rows=30,
+    )  # fmt: skip
+    windows = [(0, 1), (3, 8)]
+    wanted = {pair: (peak(case.left, pair[0]), peak(case.right, pair[1])) for pair in windows}
+    files = JobLanes(prepared, Stages(SerialExecutor()), DEFAULT_METHOD).files
+    monkeypatch.setattr(joint, "SLICE_ROWS", 40)
+    tasks = peaks_tasks(files, windows)
+    assert len(tasks) > 1 or span == 40
+    assert largest(map(joint_peaks, tasks)) == wanted
+    assert peaks_tasks(files, [(span, span)])[0].between is None or span == 40
+    monkeypatch.setattr(joint, "_WINDOWS", 0)
+    tasks = peaks_tasks(files, windows)
+    assert len(tasks) > 3
+    assert largest(map(joint_peaks, tasks)) == wanted
 
 
 def test_streams_are_merged_whole_whatever_their_batches() -> None:

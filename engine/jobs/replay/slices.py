@@ -23,7 +23,7 @@ from engine.jobs.replay.gpu_groups import lane_matches
 from engine.jobs.replay.lane_task import LaneResult, ReplayTask, counted_file
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import lane_batches
-from engine.lanes.stored import Stored
+from engine.lanes.stored import time_cuts
 from engine.runtime.device_choice import Wanted, attempt
 from engine.runtime.executors import Stages
 
@@ -63,7 +63,7 @@ def time_slices(task: ReplayTask) -> list[ReplayTask]:
     size = max(SLICE_ROWS, _WINDOWS * sum(side.peak for side in task.profile))
     if task.rows < 2 * size:
         return [task]
-    cuts = _cuts([task.files.left, task.files.right], task.rows // size)
+    cuts = time_cuts([task.files.left, task.files.right], task.rows // size)
     first, last = _ends(task.profile)
     starts = [first, *(cut for cut in cuts if first < cut <= last)]
     ends = [*(start - 1 for start in starts[1:]), last]
@@ -76,19 +76,6 @@ def time_slices(task: ReplayTask) -> list[ReplayTask]:
 def _ends(profile: LaneProfile) -> tuple[int, int]:
     there = [side for side in profile if side.rows]
     return min(side.first_ts for side in there), max(side.last_ts for side in there)
-
-
-def _cuts(streams: Sequence[Stored | None], parts: int) -> list[int]:
-    """Return first ticks of the slices but the first, of about equal rows."""
-    spans = []
-    for stored in streams:
-        if stored is not None:
-            with stored.open() as rows:
-                spans += rows.spans()
-    spans.sort(key=lambda span: span.first)
-    upto = np.cumsum([span.rows for span in spans])
-    places = np.searchsorted(upto, [upto[-1] * part // parts for part in range(1, parts)])
-    return sorted({spans[int(place)].first for place in places})
 
 
 def in_lanes(results: Sequence[LaneResult]) -> list[LaneResult]:
