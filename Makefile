@@ -38,11 +38,12 @@ extras: $(VENV)/.dev ## Get what single tests need: a browser, pyright, Spark Co
 	    'obstore>=0.12,<0.13'
 	$(BIN)/python tests/support/browser.py
 
-clouds: $(VENV)/.dev ## Get other object stores for tests, where npm and go are there
+clouds: $(VENV)/.dev ## Get other object stores for tests, where npm, go, mvn and cargo are
 	if command -v npm >/dev/null; then npm install --silent --no-audit --no-fund \
 	    --prefix $(VENV)/node azurite@3.35.0; fi
 	if command -v go >/dev/null; then GOBIN=$(abspath $(BIN)) \
 	    go install github.com/fsouza/fake-gcs-server@v1.52.3; fi
+	$(BIN)/python tests/support/hdfs.py
 
 cover: $(VENV)/.dev ## Run all tests and tell which lines they reach
 	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=

@@ -37,6 +37,10 @@ _REMEDIES = (
         "give the bucket's region by --storage-option region=NAME",
     ),
     (
+        "HDFS|libhdfs|libjvm",
+        "check JAVA_HOME, CLASSPATH and ARROW_LIBHDFS_DIR: Java, Hadoop's client, and libhdfs",
+    ),
+    (
         "NETWORK_CONNECTION|resolve host|[Tt]imed? ?out",
         "check the network, and --storage-option endpoint_override if the store is not the cloud's",
     ),
@@ -90,7 +94,8 @@ def located(uri: Uri) -> tuple[pafs.FileSystem, str]:
 def refusal(uri: Uri, error: BaseException, what: str = "read") -> str:
     """Return, in a sentence without secrets, why a URI cannot be read and what helps."""
     if isinstance(error, FileNotFoundError):
-        return f"{uri} is not there: check the bucket and the path"
+        where = "name node, its port" if uri.scheme == "hdfs" else "bucket"
+        return f"{uri} is not there: check the {where} and the path"
     whole = str(error).strip()
     found = (remedy for pattern, remedy in _REMEDIES if re.search(pattern, whole))
     remedy = next(found, "check the URI, and --storage-option for region, endpoint and credentials")
@@ -172,11 +177,19 @@ def first_bytes(path: str, size: int) -> bytes:
         return own.read(size)
 
 
+def _in_hdfs(uri: Uri) -> bool:
+    """Return whether a file is there, of which libhdfs would print a stack trace if it is not."""
+    system, path = located(uri)
+    return bool(system.get_file_info(path).type != pafs.FileType.NotFound)
+
+
 def bytes_at(place: Place) -> bytes | None:
     """Return the content of a file or object, None if it is not there."""
     try:
         if not isinstance(place, Uri):
             return place.read_bytes()
+        if place.scheme == "hdfs" and not _in_hdfs(place):
+            return None
         with _opened(place) as file:
             return bytes(file.read())
     except FileNotFoundError:
