@@ -20,7 +20,7 @@ _SPLITS = re.compile(r"splits=Some\((\d+)\)")
 _NODE = re.compile(r"[\s:|+-]*([A-Za-z]+)\b(.*)")
 _PLAIN = {
     "Relation", "Project", "Filter", "SubqueryAlias", "Sort", "Repartition",
-    "RepartitionByExpression", "View", "GlobalLimit", "LocalLimit", "ResolvedHint",
+    "RepartitionByExpression", "GlobalLimit", "LocalLimit", "ResolvedHint",
 }  # fmt: skip
 """Nodes of a plan's text that neither repeat rows nor make new ones."""
 

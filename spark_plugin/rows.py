@@ -15,10 +15,10 @@ from spark_plugin.naming import jobs_named
 from spark_plugin.versions import refuse_connect
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
-# Plan nodes that neither repeat rows nor make new ones.
+# Plan nodes that neither repeat rows nor make new ones; views hide where rows lie.
 _PLAIN = {
     "LogicalRelation", "Project", "Filter", "SubqueryAlias", "Sort", "Repartition",
-    "RepartitionByExpression", "View", "GlobalLimit", "LocalLimit", "ResolvedHint",
+    "RepartitionByExpression", "GlobalLimit", "LocalLimit", "ResolvedHint",
 }  # fmt: skip
 _ROW, _PATH, _FIRST = "__winnow_row", "__winnow_path", "__winnow_first"
 
@@ -74,7 +74,8 @@ def _from_files(frame: DataFrame, side: str, option: str) -> tuple[DataFrame, Co
     if not files:
         raise SpecError(
             f"the rows of the {side} DataFrame have no numbers of their own: name an integer "
-            f"column that is unique within it, {option}='...', or read it from Parquet"
+            f"column that is unique within it, {option}='...', or read it from Parquet, not "
+            "through a view"
         )
     index = F.col("_metadata.row_index")
     if len(files) == 1:

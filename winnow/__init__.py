@@ -2,7 +2,7 @@
 
 One function for each task takes files, or frames of pandas, polars, PyArrow, Spark and all that
 speaks Arrow, and gives back one kind of result: ``.outputs``, ``.report``, ``.plot()``. Each is
-loaded when it is first asked for.
+loaded when it is first asked for. ``winnow.spark`` has what is of Spark's SQL.
 
 >>> import pandas as pd, winnow
 >>> left = pd.DataFrame({"at": pd.to_datetime([0, 60], unit="s"), "item": [1, 2]})
@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from engine.api.sampled import profile, sample
     from engine.api.tasks import allocate, generate, lookup, multijoin
     from engine.runtime.errors import WinnowError
+    from spark_plugin import sql as spark
 
     __version__: str
 
 __all__ = [
     "Result", "WinnowError", "__version__", "allocate", "bound", "estimate", "explain", "generate",
-    "lookup", "multijoin", "profile", "replay", "sample", "sweep",
+    "lookup", "multijoin", "profile", "replay", "sample", "spark", "sweep",
 ]  # fmt: skip
 
 _HOMES = {
@@ -41,6 +42,7 @@ _HOMES = {
     "engine.api.tasks": ("allocate", "generate", "lookup", "multijoin"),
     "engine.runtime.errors": ("WinnowError",),
 }
+_SPARK = "spark_plugin.sql"
 
 
 if not TYPE_CHECKING:  # or every name would be an attribute to type checkers
@@ -48,6 +50,8 @@ if not TYPE_CHECKING:  # or every name would be an attribute to type checkers
     def __getattr__(name: str) -> object:
         if name == "__version__":
             return metadata.version("winnowjoin")
+        if name == "spark":
+            return import_module(_SPARK)
         for home, names in _HOMES.items():
             if name in names:
                 return getattr(import_module(home), name)

@@ -189,7 +189,7 @@ def _tick(archive: Archive, name: str, kind: pa.DataType) -> str:
 def _effective_time(archive: Archive, name: str) -> pa.DataType:
     """Return the type of a time column; of text, what most of its first cells read as."""
     kind = archive.schema.field(name).type
-    if archive.format != "csv" or not pt.is_string(kind):
+    if not _read_from_text(archive, name):
         return kind
     return _guess(archive, name, texts.TIME_TYPES) or kind
 
@@ -197,13 +197,18 @@ def _effective_time(archive: Archive, name: str) -> pa.DataType:
 def check_importance(archive: Archive, name: str) -> None:
     """Raise `InputError` if a column holds no numbers."""
     kind = families.value_type(archive.schema.field(name).type)
-    if archive.format == "csv" and pt.is_string(kind):
+    if _read_from_text(archive, name):
         kind = _guess(archive, name, (pa.float64(),)) or kind
     if families.family(kind) not in ("integer", "float", "decimal", "null"):
         raise InputError(
             f"{archive.side} archive {archive.where}: importance column {name} has type {kind}: "
             "it must be a number; cast it or name another column"
         )
+
+
+def _read_from_text(archive: Archive, name: str) -> bool:
+    at = archive.stored.get_field_index(name)
+    return archive.format == "csv" and at >= 0 and pt.is_string(archive.stored.field(at).type)
 
 
 def _guess(archive: Archive, name: str, kinds: Sequence[pa.DataType]) -> pa.DataType | None:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from engine.archives.families import UNIT_DIGITS
+from engine.archives.folders import completed, in_files
 from engine.archives.source import Archive, unreadable
 from engine.archives.texts import SpoolTask, as_text, spool
 from engine.runtime import storage
@@ -164,7 +165,7 @@ class Rows:
         self.schema = pa.schema(list(kinds.items()))
 
     def _spool(self, lenient: tuple[str, ...], folder: Path) -> None:
-        side, schema = self.archive.side, self.archive.schema
+        side, schema = self.archive.side, self.archive.stored
         found: set[str] = set()
         for i, (path, origin, name) in enumerate(self._files):
             out = str(folder / f"{side}-{i:06d}.parquet")
@@ -189,7 +190,8 @@ class Rows:
         InputError
             If a file is damaged.
         """
-        wanted = list(columns)
+        wanted, folders = list(columns), self.archive.folders
+        stored = in_files(wanted, folders)
         if self._table is not None:
             table, first = self._table.select(wanted), 0
             for batch in table.to_batches(size):
@@ -210,8 +212,9 @@ class Rows:
                             yield Part(none, name, first, start, left_out)
                             first += left_out.rows
                             continue
-                        for batch in file.iter_batches(size, row_groups=groups, columns=wanted):
-                            table = pa.Table.from_batches([batch]).select(wanted)
+                        for batch in file.iter_batches(size, row_groups=groups, columns=stored):
+                            table = pa.Table.from_batches([batch])
+                            table = completed(table, origin, wanted, folders)
                             yield Part(as_text(table, self._as_text), name, first, start)
                             first += batch.num_rows
             except (pa.ArrowException, OSError) as error:

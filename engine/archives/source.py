@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from engine.archives import texts
+from engine.archives.folders import NONE, folder_columns
 from engine.runtime import storage
 from engine.runtime.errors import InputError, did_you_mean
-from engine.runtime.listing import files_at
+from engine.runtime.listing import check_whole, files_at
 from engine.runtime.uris import Uri, source_of
 
 FORMATS = {
@@ -41,12 +43,15 @@ class ArchiveFile:
     size : int
     changed : int or str
         `size`, `changed`: By which a changed file is noticed (`engine.runtime.storage.State`).
+    groups : tuple of (int, int)
+        Rows and bytes of each row group of Parquet, none for text.
     """
 
     path: str
     rows: int | None
     size: int
     changed: int | str
+    groups: tuple[tuple[int, int], ...] = ()
 
     @property
     def name(self) -> str:
@@ -70,7 +75,10 @@ class Archive:
     files : tuple of ArchiveFile
         By path.
     schema : pyarrow.Schema
-        Of every file. For text: as inferred from the first block of each file and reconciled.
+        Of every row: what files hold, and then what their folders do. For text: as inferred from
+        the first block of each file and reconciled.
+    folders : pyarrow.Schema
+        The columns that names of folders hold (`engine.archives.folders`).
     """
 
     where: str
@@ -78,11 +86,17 @@ class Archive:
     format: str
     files: tuple[ArchiveFile, ...]
     schema: pa.Schema
+    folders: pa.Schema = NONE
+
+    @property
+    def stored(self) -> pa.Schema:
+        """What every file holds itself."""
+        return pa.schema([field for field in self.schema if field.name not in self.folders.names])
 
     @property
     def fingerprint(self) -> str:
         """Digest of path, size, and modification time or ETag of every file."""
-        digest = hashlib.sha256()
+        digest = hashlib.sha256("".join(f"{own}\0" for own in self.folders).encode())
         for file in self.files:
             digest.update(f"{file.path}\0{file.size}\0{file.changed}\n".encode())
         return digest.hexdigest()
@@ -122,11 +136,21 @@ def open_archive(where: str, side: str) -> Archive:
         )
     if kinds == ["csv"]:
         schemas = storage.each(lambda path: texts.first_schema(path, side), paths)
-        return Archive(where, side, "csv", _files(paths), texts.reconciled(paths, schemas, side))
-    footers = storage.each(lambda path: _footer(path, side), paths)
-    _check_same(paths, [schema for schema, _ in footers], side)
-    files = _files(paths, [rows for _, rows in footers])
-    return Archive(where, side, "parquet", files, footers[0][0])
+        states = storage.each(storage.state_of, paths)
+        files = [ArchiveFile(path, None, *own) for path, own in zip(paths, states, strict=True)]
+        return _archive(where, side, "csv", files, texts.reconciled(paths, schemas, side))
+    looked_at = storage.each(lambda path: _looked_at(path, side), paths)
+    _check_same(paths, [schema for _, schema in looked_at], side)
+    return _archive(where, side, "parquet", [file for file, _ in looked_at], looked_at[0][1])
+
+
+def _archive(
+    where: str, side: str, kind: str, files: Sequence[ArchiveFile], stored: pa.Schema
+) -> Archive:
+    """Return an archive; a column that files hold themselves is none of their folders."""
+    named = folder_columns(where, [file.path for file in files], side)
+    folders = pa.schema([field for field in named if field.name not in stored.names])
+    return Archive(where, side, kind, tuple(files), pa.schema([*stored, *folders]), folders)
 
 
 def format_of(path: str) -> str | None:
@@ -148,6 +172,7 @@ def _find(where: str, side: str) -> list[str]:
     if place.is_file():
         found = [place]
     elif place.is_dir():
+        check_whole(where, (own.name for own in place.iterdir()))
         found = list(_visible(place, place.rglob("*")))
         if not found:
             raise InputError(
@@ -192,20 +217,18 @@ def _siblings(folder: Path) -> list[Path]:
         return []
 
 
-def _files(paths: Sequence[str], rows: Sequence[int | None] = ()) -> tuple[ArchiveFile, ...]:
-    counts = rows or [None] * len(paths)
-    states = storage.each(storage.state_of, paths)
-    return tuple(
-        ArchiveFile(path, count, *state)
-        for path, count, state in zip(paths, counts, states, strict=True)
-    )
+def group_sizes(footer: pq.FileMetaData) -> tuple[tuple[int, int], ...]:
+    """Return the rows and bytes of each row group."""
+    groups = map(footer.row_group, range(footer.num_row_groups))
+    return tuple((group.num_rows, group.total_byte_size) for group in groups)
 
 
-def _footer(path: str, side: str) -> tuple[pa.Schema, int]:
-    """Return schema and rows of a Parquet file."""
+def _looked_at(path: str, side: str) -> tuple[ArchiveFile, pa.Schema]:
+    """Return a Parquet file and its schema."""
     try:
-        with storage.parquet_file(path) as file:
-            schema, rows = file.schema_arrow.remove_metadata(), file.metadata.num_rows
+        state, opened = storage.parquet_now(path)
+        with opened as file:
+            schema, footer = file.schema_arrow.remove_metadata(), file.metadata
     except (pa.ArrowException, OSError) as error:
         raise InputError(unreadable(path, side, error)) from error
     repeated = sorted({name for name in schema.names if schema.names.count(name) > 1})
@@ -213,7 +236,7 @@ def _footer(path: str, side: str) -> tuple[pa.Schema, int]:
         raise InputError(
             f"{side} archive: file {path} has more than one column {repeated[0]}: rename one"
         )
-    return schema, int(rows)
+    return ArchiveFile(path, footer.num_rows, *state, group_sizes(footer)), schema
 
 
 def unreadable(path: str, side: str, error: BaseException) -> str:

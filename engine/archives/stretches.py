@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from engine.archives.folders import NONE, completed, in_files, value_in
 from engine.archives.normalise import FaultTally, Normalised, bad_rows_error, normalise
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import Part, group_times
@@ -127,6 +128,10 @@ def _stored(footer: pq.FileMetaData, columns: Sequence[str]) -> list[int]:
 def may_lack(archive: Archive, columns: Sequence[str]) -> bool:
     """Return whether a row may have a null in some columns, as far as footers tell."""
     for file in archive.files:
+        if any(
+            not value_in(file.path, own).is_valid for own in archive.folders if own.name in columns
+        ):
+            return True
         footer = _footer(file.path, file.changed)
         for i in _stored(footer, columns):
             for at in range(footer.num_row_groups):
@@ -161,6 +166,8 @@ class FileGroups(NamedTuple):
     """Positions in the archive of each group's first row, and of the one after its last."""
     first: int
     """Position in the archive of the file's first row."""
+    folders: pa.Schema = NONE
+    """The columns that its folders hold."""
 
 
 def to_read(archive: Archive, groups: RowGroups, places: Ints) -> tuple[FileGroups, ...]:
@@ -172,9 +179,8 @@ def to_read(archive: Archive, groups: RowGroups, places: Ints) -> tuple[FileGrou
         first = groups.first[own]
         rows = zip(first.tolist(), (first + groups.rows[own]).tolist(), strict=True)
         numbers, file_first = groups.number[own].tolist(), int(groups.file_first[own[0]])
-        found.append(
-            FileGroups(file.path, file.name, file.changed, tuple(numbers), tuple(rows), file_first)
-        )
+        own_groups = tuple(numbers), tuple(rows), file_first, archive.folders
+        found.append(FileGroups(file.path, file.name, file.changed, *own_groups))
     return tuple(found)
 
 
@@ -275,7 +281,8 @@ def _table(file: FileGroups, side: str, columns: list[str]) -> pa.Table:
     try:
         footer = _footer(file.path, file.changed)
         with storage.parquet_file(file.path, memory_map=True, metadata=footer) as opened:
-            found = opened.read_row_groups(list(file.numbers), columns, use_threads=False)
-            return found.select(columns)
+            stored = in_files(columns, file.folders)
+            found = opened.read_row_groups(list(file.numbers), stored, use_threads=False)
+            return completed(found, file.path, columns, file.folders)
     except (pa.ArrowException, OSError) as error:
         raise InputError(unreadable(file.path, side, error)) from error

@@ -182,7 +182,7 @@ def spool(task: SpoolTask) -> tuple[str, ...]:
             types[name] = pa.string()
         else:
             kinds = {field.name: field.type for field in task.schema}
-            return tuple(name for name in task.lenient if types[name] != kinds[name])
+            return tuple(name for name in task.lenient if types.get(name) != kinds.get(name))
 
 
 def _copy(task: SpoolTask, types: dict[str, pa.DataType]) -> None:

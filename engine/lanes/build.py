@@ -12,7 +12,7 @@ import pyarrow.types as pt
 
 from engine.archives.canonical import LANE_SEED
 from engine.archives.roles import JoinColumns, Roles
-from engine.archives.source import Archive
+from engine.archives.source import Archive, group_sizes
 from engine.archives.texts import SpoolTask, spool
 from engine.facts.read import FactTable
 from engine.lanes.facts import FactCodes, FactSummary, write_facts
@@ -20,17 +20,17 @@ from engine.lanes.manifest import Lane, LaneSide, Prepared
 from engine.lanes.placing import json_group
 from engine.lanes.runs import Pieces
 from engine.lanes.split import Plan, SplitResult, fitting_rows
+from engine.lanes.split_tasks import FileRows, SplitTask, split
 from engine.lanes.splits import (
     FirstPass,
     Source,
     Splits,
-    SplitTask,
     Steps,
     check_faults,
     first_pass_of,
     lane_ranges,
     row_group_runs,
-    split,
+    small_together,
 )
 from engine.lanes.write import (
     WORK,
@@ -103,7 +103,7 @@ class Build:
     def _spool(self, stages: Steps) -> tuple[list[list[Source]], list[tuple[str, ...]]]:
         """Write text files as Parquet; return the files to split and the columns left as text."""
         tasks = [
-            SpoolTask(file.path, archive.side, archive.schema, lenient, str(self.work / name))
+            SpoolTask(file.path, archive.side, archive.stored, lenient, str(self.work / name))
             for side, archive in enumerate(self.archives)
             if archive.format == "csv"
             for lenient in [
@@ -142,6 +142,7 @@ class Build:
             split_rows=self.split_rows,
             facts=None if self.facts is None else FactCodes(self.work, side),
             sorts=self.sorts,
+            folders=self.archives[side].folders,
         )
 
     def _split(
@@ -168,8 +169,9 @@ class Build:
             if plan.side not in found
             for task in self._split_tasks(plan, sources[plan.side])
         ]
-        for result in stages.run("split", split, tasks, [task.rows for task in tasks]):
-            found.setdefault(result.side, []).append(result)
+        for results in stages.run("split", split, tasks, [task.rows for task in tasks]):
+            for result in results:
+                found.setdefault(result.side, []).append(result)
         return tuple(result for plan in plans for result in found.get(plan.side, ()))
 
     def _folder(self, plan: Plan) -> Path:
@@ -177,18 +179,26 @@ class Build:
 
     def _split_tasks(self, plan: Plan, sources: Sequence[Source]) -> Iterator[SplitTask]:
         """Cut the files of one side at row groups, into tasks of about `split_rows` rows."""
-        first_row, number = 0, count()
-        groups = storage.each(_group_sizes, [source.path for source in sources])
-        for source, sizes in zip(sources, groups, strict=True):
+        parts: list[FileRows] = []
+        first_row, least = 0, plan.split_rows
+        for source, file in zip(sources, self.archives[plan.side].files, strict=True):
             file_first = first_row
+            sizes = file.groups
+            if source.path != source.origin:
+                with storage.parquet_file(source.path) as spooled:
+                    sizes = group_sizes(spooled.metadata)
             rows, size = (sum(own) for own in zip(*sizes, strict=True)) if sizes else (0, 0)
             fitting = fitting_rows(plan.split_rows, rows, size)
-            own = replace(plan, split_rows=fitting)
+            least = min(least, fitting)
             for chosen in row_group_runs([size for size, _ in sizes], fitting):
-                out = str(self._folder(plan) / f"{SIDES[plan.side]}-{next(number):06d}")
                 rows = sum(sizes[i][0] for i in chosen)
-                yield SplitTask(own, *source, chosen, rows, first_row, file_first, out)
+                parts.append(FileRows(*source, chosen, rows, first_row, file_first))
                 first_row += rows
+        own = replace(plan, split_rows=least)
+        alike = [(part,) for part in parts] if plan.as_text else small_together(parts, least)
+        for number, together in enumerate(alike):
+            out = str(self._folder(plan) / f"{SIDES[plan.side]}-{number:06d}")
+            yield SplitTask(own, together, out)
 
     def _codes_clear(self, stages: Steps, splits: Splits) -> bool:
         if self.facts is not None or self.columns[0].direct:
@@ -254,10 +264,3 @@ class Build:
             self.folder, mark, self.columns[0].unit, self.lanes, len(splits.groups), self.payload,
             seed, keys, (left, right), lanes, self.read, kept,
         )  # fmt: skip
-
-
-def _group_sizes(path: str) -> list[tuple[int, int]]:
-    """Return the rows and bytes of each row group of a file."""
-    with storage.parquet_file(path) as file:
-        groups = map(file.metadata.row_group, range(file.num_row_groups))
-        return [(group.num_rows, group.total_byte_size) for group in groups]

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from engine.archives.canonical import same_rows
+from engine.archives.folders import NONE
 from engine.archives.normalise import FaultCount, Normalised, normalise
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.texts import as_text
@@ -68,6 +69,8 @@ class Plan:
     """Where a fact relation joins the streams."""
     sorts: Wanted = ASKED_FOR_CPU
     """The device that sorts."""
+    folders: pa.Schema = NONE
+    """The columns that names of folders hold."""
 
 
 @dataclass(frozen=True)

@@ -14,23 +14,22 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-import pyarrow as pa
 
 from engine.archives.normalise import BadRows, bad_rows_error
 from engine.archives.roles import Roles
-from engine.archives.source import Archive, unreadable
+from engine.archives.source import Archive
 from engine.archives.ticks import FAULTS
 from engine.lanes.manifest import StreamSummary
 from engine.lanes.placing import Group
 from engine.lanes.runs import PlacedRun, Run
-from engine.lanes.split import MAX_LANES, SPLIT_ROWS, Plan, SplitResult, Splitting, too_many_lanes
+from engine.lanes.split import MAX_LANES, SPLIT_ROWS, Plan, SplitResult, too_many_lanes
+from engine.lanes.split_tasks import FileRows
 from engine.lanes.write import in_order
-from engine.runtime import storage
-from engine.runtime.errors import InputError, SpecError
+from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress
 from engine.runtime.jit import Ints
-from engine.runtime.streams import LEFT, RIGHT, SIDES
-from engine.runtime.work import Bar, doing, listening, rows_done
+from engine.runtime.streams import LEFT, RIGHT
+from engine.runtime.work import Bar, doing, listening
 
 _BOTH = (LEFT, RIGHT)
 
@@ -115,56 +114,6 @@ class Splits:
 
     def _of(self, side: int) -> list[SplitResult]:
         return [result for result in self.results if result.side == side]
-
-
-@dataclass(frozen=True)
-class SplitTask:
-    """Row groups of one Parquet file."""
-
-    plan: Plan
-    path: str
-    origin: str
-    """`path`, `origin`: The file to read and the archive's file that it is or was spooled from."""
-    row_groups: tuple[int, ...]
-    rows: int
-    """In them."""
-    first_row: int
-    file_first: int
-    """`first_row`, `file_first`: Positions in the archive of their first row, and of their
-    file's."""
-    out: str
-    """Start of the names of the files to write."""
-
-
-def split(task: SplitTask) -> SplitResult:
-    """Read a slice of an archive and write its runs.
-
-    Memory: `split_rows` rows, a few times over.
-    """
-    found = Splitting(task.plan, task.origin, task.file_first, task.out)
-    for table in _tables(task):
-        found.add(table, task.first_row + found.rows)
-        rows_done(table.num_rows)
-    return found.result()
-
-
-def _tables(task: SplitTask) -> Iterator[pa.Table]:
-    """Yield the slice in tables of at most `split_rows` rows, read by one core: a task has one."""
-    plan = task.plan
-    try:
-        with storage.parquet_file(task.path, pre_buffer=False) as source:
-            groups = list(task.row_groups)
-            total = sum(source.metadata.row_group(group).num_rows for group in groups)
-            if total <= plan.split_rows:
-                whole = source.read_row_groups(groups, columns=list(plan.read), use_threads=False)
-                yield whole.select(plan.read)
-                return
-            for batch in source.iter_batches(
-                plan.split_rows, groups, columns=list(plan.read), use_threads=False
-            ):
-                yield pa.Table.from_batches([batch]).select(plan.read)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(unreadable(task.origin, SIDES[plan.side], error)) from error
 
 
 def check_faults(
@@ -287,9 +236,21 @@ class Steps:
         return found
 
 
+_SMALL_ROWS = 131_072
+_MOST_FILES = 256
+
+
 def row_group_runs(sizes: Iterable[int], rows: int) -> Iterator[tuple[int, ...]]:
     """Yield runs of neighbouring row groups of about `rows` rows."""
     return _runs(enumerate(sizes), rows)
+
+
+def small_together(parts: Iterable[FileRows], rows: int) -> Iterator[tuple[FileRows, ...]]:
+    """Yield parts that follow each other, many small files at once, of `rows` rows at most."""
+    known = list(parts)
+    sizes = ((at, part.rows) for at, part in enumerate(known))
+    for run in _runs(sizes, min(rows, _SMALL_ROWS), _MOST_FILES):
+        yield tuple(known[at] for at in run)
 
 
 def lane_ranges(rows: Iterable[int]) -> Iterator[tuple[int, ...]]:

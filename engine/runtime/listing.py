@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,6 +27,10 @@ MANIFEST = "_manifest.json"
 """In a folder of outputs: what belongs to them (docs/storage.md)."""
 RUN = re.compile(r"run-[0-9a-f]{32}")
 """Folder of what one run has written."""
+_TABLES = (
+    ("_delta_log", "Delta Lake", "deltalake.DeltaTable, or spark.read.format('delta')"),
+    (".hoodie", "Hudi", "spark.read.format('hudi')"),
+)
 _MAGIC = re.compile(r"[*?\[]")
 
 
@@ -127,6 +131,17 @@ def _of_folder(folder: Uri) -> list[Uri]:
     return [own for _, own in found]
 
 
+def check_whole(folder: str, names: Iterable[str]) -> None:
+    """Raise `InputError` if the names in a folder say that not all its files are its rows."""
+    found = set(names)
+    for name, what, reader in _TABLES:
+        if name in found:
+            raise InputError(
+                f"folder {folder} is a table of {what}, and some of its files may hold rows that "
+                f"it has no longer: read it as a frame ({reader}), and give that to winnow.replay"
+            )
+
+
 def _hidden(below: str) -> bool:
     return any(part.startswith((".", "_")) for part in below.split("/"))
 
@@ -136,7 +151,10 @@ def _visible(folder: Uri, pattern: str) -> Iterator[tuple[str, Uri]]:
     wanted = re.compile(f"{_translated(pattern)}(/.*)?") if pattern else None
     system, path = located(folder)
     selector = pafs.FileSelector(path, recursive=True, allow_not_found=True)
-    for info in sorted(system.get_file_info(selector), key=lambda own: str(own.path)):
+    there = sorted(system.get_file_info(selector), key=lambda own: str(own.path))
+    if not pattern:
+        check_whole(folder, (info.path[len(path) :].strip("/").split("/")[0] for info in there))
+    for info in there:
         below = info.path[len(path) :].strip("/")
         meant = wanted is None or wanted.fullmatch(below)
         if info.type == pafs.FileType.File and meant and not _hidden(below):

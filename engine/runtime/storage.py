@@ -56,6 +56,11 @@ class State(NamedTuple):
     """By which a change is noticed: nanoseconds, or the ETag of an object."""
 
 
+_MOST_FOOTERS = 1024
+_footers: dict[tuple[Uri, PlainOptions, State], pq.FileMetaData] = {}
+"""Of objects, those read last."""
+
+
 @lru_cache(maxsize=64)
 def _system(uri: str, scheme: str, authority: str, options: PlainOptions) -> pafs.FileSystem:
     """Return the file system of a scheme and an authority; `uri` is one without a path."""
@@ -147,17 +152,22 @@ def parquet_file(path: str | Path, **on_disk: Any) -> pq.ParquetFile:  # noqa: A
     """
     if not isinstance(path, Uri):
         return pq.ParquetFile(path, **on_disk)
+    return parquet_now(path)[1]
+
+
+def parquet_now(path: str) -> tuple[State, pq.ParquetFile]:
+    """Return what a Parquet file is now, and open it, with one request where it is an object."""
+    if not isinstance(path, Uri):
+        return state_of(path), pq.ParquetFile(path)
     file = _opened(path)
-    footer = _footer(path, path.options, _tag(path, file))
-    return pq.ParquetFile(file, metadata=footer, pre_buffer=True)
-
-
-@lru_cache(maxsize=1024)
-def _footer(uri: Uri, options: PlainOptions, tag: str) -> pq.FileMetaData:
-    """Return the footer of an object; `tag` tells versions of it apart."""
-    del options, tag
-    with pq.ParquetFile(_opened(uri)) as file:
-        return file.metadata
+    state = State(file.size(), _tag(path, file))
+    key = path, path.options, state
+    found = pq.ParquetFile(file, metadata=_footers.get(key), pre_buffer=True)
+    if key not in _footers:
+        _footers[key] = found.metadata
+        while len(_footers) > _MOST_FOOTERS:
+            _footers.pop(next(iter(_footers), key), None)
+    return state, found
 
 
 def text_file(path: str) -> str | pa.NativeFile:

@@ -28,7 +28,7 @@ from spark_plugin.outcome import OtherwiseError
 _OPTIONS = {
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
-    "recursiveFileLookup": "true",  # folders named as in day=1 are no columns
+    "recursiveFileLookup": "true",  # tasks read what folders' names hold
     "mergeSchema": "false",
     "ignoreCorruptFiles": "false",
     "ignoreMissingFiles": "false",
@@ -171,6 +171,9 @@ def _obstacles(plan: Plan, sources: Iterable[Source], footers: Footers) -> Itera
         yield "facts join the streams"
     if plan.as_text:
         yield f"column {plan.as_text[0]} is text of which some cells are no values"
+    for name in plan.read:
+        if name in plan.folders.names:
+            yield f"column {name} is in the names of folders, which tasks read"
     for source in sources:
         if isinstance(source.path, Uri):
             yield f"{source.path} is in an object store, which tasks read"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from engine.archives.folders import NONE
 from engine.archives.normalise import decoded
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import GroupTimes, group_times
@@ -82,6 +83,7 @@ def parquet_archive(where: str, side: str) -> Archive:
             "executor has under the same path"
         )
     archive = open_archive(where, side)
+    archive = replace(archive, schema=archive.stored, folders=NONE)  # Spark reads what files hold
     if archive.format != "parquet":
         raise InputError(
             f"{side} archive {where} is {archive.format}: a stream is read from Parquet, where "

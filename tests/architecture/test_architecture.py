@@ -101,6 +101,7 @@ ROOMS = {
         "query": "gpu lanes naming outcome spread session columns facts worker measure on_gpu",
         "dataframe": "rows columns facts query",
         "door": "versions naming lookup dataframe",
+        "sql": "door",
         "command": "configured session executor",
         "sweep": "session executor",
         "submit": "rapids shipping command",
@@ -228,6 +229,7 @@ ENTRIES = (
     *("spark_plugin.dataframe", "spark_plugin.lookup", "spark_plugin.sweep"),
     *("spark_plugin.executor", "spark_plugin.session", "spark_plugin.streaming", "pyspark_winnow"),
     *("winnow", "engine.api.pairs", "engine.api.sampled", "engine.api.tasks", "spark_plugin.door"),
+    "spark_plugin.sql",
 )
 """What `pyproject.toml` registers, and the modules whose functions users call."""
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from storage_cases import BUCKET, GROUP, SECRET, Store, needs_store, put, served, write
@@ -237,3 +239,48 @@ def test_files_at_a_pattern(store: Store, tmp_path: Path) -> None:
         }.items():
             found = files_at(Uri(f"s3://{BUCKET}/glob{pattern}"))
             assert [own.removeprefix(f"s3://{BUCKET}/glob/") for own in found] == wanted, pattern
+
+
+def test_folders_hold_columns_and_are_listed_once(store: Store, tmp_path: Path) -> None:
+    files = 70
+    for side in ("left", "right"):
+        for at in range(files):
+            own = tmp_path / "hive" / side / f"day={at % 7}" / f"{at}.parquet"
+            own.parent.mkdir(parents=True, exist_ok=True)
+            pq.write_table(pa.table({"t": [at, at], "k": [1, 2]}), own)
+    uri = put(store, tmp_path / "hive", "hive")
+    store.reads()
+    found = []
+    for at, place in enumerate((tmp_path / "hive", uri)):
+        engine.replay_archives(
+            f"{place}/left", f"{place}/right", on=["k", "day"], time="t", window=9, memory=8,
+            policy="rand", out=tmp_path / f"hive-{at}", cache=tmp_path / "cache",
+            storage_option=store.options,
+        )  # fmt: skip
+        found.append(pq.read_table(tmp_path / f"hive-{at}"))
+    assert found[0].num_rows > 50
+    assert found[0].equals(found[1])
+    assert set(found[1]["left_day"].to_pylist()) == set(range(7))
+    requests = store.reads()
+    lists = [query for _, _, query in requests if "prefix=hive" in query and "list-type" in query]
+    assert sum("continuation" not in query for query in lists) <= 4  # is it there, and what is
+    of_files = Counter((method, path) for method, path, _ in requests if path.endswith(".parquet"))
+    # Looked at when found, read by a task, and compared at the end; the footer and the rows.
+    assert of_files == {
+        (method, f"/{BUCKET}/hive/{side}/day={at % 7}/{at}.parquet"): count
+        for method, count in (("HEAD", 3), ("GET", 2))
+        for side in ("left", "right")
+        for at in range(files)
+    }
+
+
+def test_a_table_of_delta_lake_is_refused(store: Store, tmp_path: Path) -> None:
+    write(tmp_path / "delta")
+    (tmp_path / "delta" / "left" / "_delta_log").mkdir()
+    (tmp_path / "delta" / "left" / "_delta_log" / "0.json").write_text("{}")
+    uri = put(store, tmp_path / "delta", "delta")
+    with pytest.raises(InputError, match="delta/left is a table of Delta Lake"):
+        engine.replay_archives(
+            f"{uri}/left", f"{uri}/right", **ROLES, memory=20, policy="prob", cache=tmp_path,
+            storage_option=store.options,
+        )  # fmt: skip

@@ -108,7 +108,7 @@ def empty(file: Columns) -> Columns:
 
 def archive(folder: Path, side: str, *files: Columns, row_group: int = 100) -> Archive:
     """Write a folder of files, some empty, and open it."""
-    place = folder / f"{side} 1%20=ü"
+    place = folder / f"={side} 1%20ü"
     place.mkdir(parents=True, exist_ok=True)
     for number, file in enumerate(files):
         pq.write_table(pa.table(file), place / f"part {number}.parquet", row_group_size=row_group)
@@ -365,6 +365,21 @@ def test_text_is_read_from_its_copy(queries: Queries, tmp_path: Path) -> None:
     found, _ = both(pair, queries, tmp_path, Roles(("word", "k"), "t", "i"), lanes=2, payload=True)
     assert not queries.told
     assert found.streams[0].joined
+
+
+def test_columns_of_folders_are_read_by_tasks_where_they_are_needed(
+    queries: Queries, tmp_path: Path
+) -> None:
+    for side, file in (("left", columns(8, 90)), ("right", columns(9, 90))):
+        (tmp_path / side / "x=1").mkdir(parents=True)
+        pq.write_table(pa.table(file), tmp_path / side / "x=1" / "part.parquet")
+    left = open_archive(str(tmp_path / "left"), "left")
+    pair = left, open_archive(str(tmp_path / "right/x=1/part.parquet"), "right")
+    both(pair, queries, tmp_path / "unread")
+    assert not queries.told
+    both(pair, queries, tmp_path / "read", Roles(("k", "x"), "t", "i"))
+    assert len(queries.told) == 2
+    assert all("column x is in the names of folders" in own for own in queries.told)
 
 
 def test_an_archive_without_rows_needs_no_query(queries: Queries, tmp_path: Path) -> None:

@@ -12,18 +12,21 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from job_cases import streams
 from pyspark import SparkConf
-from spark_cases import CONNECT, ROLES, TUPLES, figures, of_the_jvm, replayed
+from spark_cases import CONNECT, ORDER, ROLES, TUPLES, figures, of_the_jvm, replayed
 
 from engine.api.bound import bound_archives
 from engine.runtime.errors import DeviceError, InputError, OutputError, WinnowError
 from engine.runtime.executors import ThreadExecutor
-from spark_plugin import command, submit
+from engine.runtime.streams import SIDES
+from spark_plugin import command, dataframe, submit
 from spark_plugin.executor import SparkExecutor, blocks
 from spark_plugin.rapids.options import PLUGIN
 from spark_plugin.session import _SOCKETS, _choose_sockets, _reason, get_session, provide_java
+from spark_plugin.versions import arrow_type, collected
 
 
 def executor_of(spark: Any, width: int) -> SparkExecutor:
@@ -243,3 +246,26 @@ def test_a_packaged_java_starts_without_the_module_it_lacks(
     shown = subprocess.run([started, *options], check=True, capture_output=True, text=True)  # noqa: S603
     expected = options if "vector" in modules else [options[0], options[1], options[3]]
     assert shown.stdout.split("\n")[:-1] == [f"<{option}>" for option in expected]
+
+
+def test_folders_hold_columns(spark: Any, tmp_path: Path) -> None:
+    sides = streams(tmp_path, 3, 400)
+    for side in SIDES:
+        table = pq.read_table(sides.folder / f"{side}.parquet")
+        for at, day in enumerate(("2024-03-01", "2024-03-02", "__HIVE_DEFAULT_PARTITION__")):
+            own = tmp_path / "hive" / f"{side}.parquet" / f"day={day}" / f"n={at}"
+            own.mkdir(parents=True)
+            pq.write_table(table.slice(at * 120, 120), own / "part.parquet")
+    options = {"lanes": 3, "policy": "rand", "on": ["k", "day"]}
+    local, _ = replayed(tmp_path / "hive", ThreadExecutor(2), **options)
+    distributed, _ = replayed(tmp_path / "hive", executor_of(spark, 2), **options)
+    assert distributed.equals(local)
+    frames = [spark.read.parquet(str(tmp_path / "hive" / f"{s}.parquet")) for s in SIDES]
+    own = ROLES | TUPLES | options
+    of_frames = collected(dataframe.replay(*frames, **own)).sort_by(ORDER)
+    assert of_frames.to_pylist() == local.to_pylist()
+    frame = frames[0]
+    for name in ("day", "n"):
+        theirs = arrow_type(frame.schema[name].dataType)
+        assert local.schema.field(f"left_{name}").type == theirs
+    assert set(local["left_n"].to_pylist()) == {0, 1}  # a null joins nothing

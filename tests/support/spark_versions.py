@@ -55,6 +55,7 @@ FEATURES = {
         )
     ],
     "`winnow.replay`, `winnow.lookup`": ["test_spark_door.py"],
+    "SQL: `winnow_replay`, `winnow_lookup`": ["test_spark_sql.py"],
     "tables to Spark and back": ["test_spark_versions.py"],
     "streaming replay": ["test_spark_versions.py::test_a_stream_has_the_rows_of_the_archives"],
 }  # fmt: skip

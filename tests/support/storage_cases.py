@@ -81,6 +81,11 @@ class Store:
         log = self._asked("clear")
         return sum(own["bytes"] for own in log if own["method"] == "GET" and not own["query"])
 
+    def reads(self) -> list[tuple[str, str, str]]:
+        """Return method, path and query of reads since the last call, and forget them."""
+        log = self._asked("clear")
+        return [(own["method"], own["path"], own["query"]) for own in log if not own["writes"]]
+
     def writes(self) -> list[str]:
         """Return the paths of writes since the last call, but for removals, and forget them."""
         return [own["path"] for own in self._asked("clear") if own["writes"]]
