@@ -32,7 +32,7 @@ def described(stage: str, items: Sequence[object]) -> str:
     'winnow split'
     """
     lanes = list(dict.fromkeys(lane for item in items for lane in lanes_of(item)))
-    rows = sum(getattr(item, "rows", 0) for item in items)
+    rows = sum(own for own in (getattr(item, "rows", 0) for item in items) if isinstance(own, int))
     said = []
     if lanes:
         more = f" and {len(lanes) - _NAMED:,} more" if len(lanes) > _NAMED else ""
@@ -54,7 +54,8 @@ def lanes_of(item: object) -> Iterator[int]:
         for name in ("files", "task", "tasks"):
             yield from lanes_of(getattr(item, name, ()))
         lanes = getattr(item, "lanes", ())
-        yield from lanes if isinstance(lanes, tuple) else ()
+        for lane in lanes if isinstance(lanes, tuple) else ():
+            yield from [lane] if isinstance(lane, int) else lanes_of(lane)
 
 
 @contextmanager

@@ -97,12 +97,16 @@ def test_many_lanes_are_named_in_part() -> None:
     class Lanes:
         rows = 500
 
-        def __init__(self, *lanes: int) -> None:
+        def __init__(self, *lanes: object) -> None:
             self.lanes = lanes
 
     found = described("lanes", [Lanes(7, 3), Lanes(*range(10))])
     assert found == "winnow lanes: lanes 7, 3, 0, 1, 2, 4, 5, 6 and 2 more, 1,000 tuples"
     assert described("", ["cpu"]) == "winnow task"
+    tasks = Lanes(Lanes(2), Lanes(5))
+    assert described("draw", [tasks]) == "winnow draw: lanes 2, 5, 500 tuples"
+    tasks.rows = (3, 4)  # type: ignore[assignment]
+    assert described("draw", [tasks]) == "winnow draw: lanes 2, 5"
 
 
 def test_a_callers_group_and_description_stay(
