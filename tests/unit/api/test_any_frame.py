@@ -265,7 +265,9 @@ def test_every_task_gives_one_kind_of_result(task: str, tmp_path: Path) -> None:
 
 def test_the_tasks_are_those_of_the_facade() -> None:
     assert (
-        TASKS | {"Result", "WinnowError", "__version__"} == set(winnow.__all__) == set(dir(winnow))
+        TASKS | {"Result", "WinnowError", "__version__", "spark"}
+        == set(winnow.__all__)
+        == set(dir(winnow))
     )
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert winnow.__version__ == project["version"]
