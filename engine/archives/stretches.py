@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -184,6 +184,11 @@ def to_read(archive: Archive, groups: RowGroups, places: Ints) -> tuple[FileGrou
     return tuple(found)
 
 
+Meets: TypeAlias = Callable[[Normalised], tuple[Ints, Ints]]
+"""Returns the positions of tuples, each as often as it is to stand in a stretch and in order, and
+the keys that it then has."""
+
+
 class StretchTuples(NamedTuple):
     """The tuples of one stream in a stretch."""
 
@@ -204,6 +209,7 @@ def read_stretch(
     span: tuple[int, int],
     *,
     quarantine: bool = False,
+    met: Meets | None = None,
 ) -> StretchTuples:
     """Read row groups and return their tuples of a stretch of time.
 
@@ -220,6 +226,8 @@ def read_stretch(
         First and last tick.
     quarantine : bool
         Whether rows with a wrong importance are left out, instead of being an error.
+    met : callable, optional
+        What gives a tuple other keys than its own, none or several.
 
     Raises
     ------
@@ -230,13 +238,14 @@ def read_stretch(
     for file in files:
         found = read_groups(file, side, roles, joined, columns, quarantine=quarantine)
         rejected += found.rejected.num_rows
-        own = np.flatnonzero((found.ts >= span[0]) & (found.ts <= span[1]))
-        whole = own.size == found.ts.size
-        parts.append(
-            [column if whole else column[own] for column in (found.ts, found.key, found.importance)]
-        )
+        own, key = _kept(found, span, met)
         payload = found.payload.select(list(columns))
-        payloads.append(payload if whole or not columns else payload.take(own))
+        if own is None:
+            parts.append([found.ts, key, found.importance])
+        else:
+            parts.append([found.ts[own], key, found.importance[own]])
+            payload = payload.take(own) if columns else payload
+        payloads.append(payload)
     if not parts:
         none = np.empty(0, np.int64)
         return StretchTuples(StreamBatch(none, none, none, np.empty(0)), None, 0)
@@ -249,6 +258,17 @@ def read_stretch(
         ts, key, importance = ts[order], key[order], importance[order]
         payload = None if payload is None else payload.take(order)
     return StretchTuples(StreamBatch(ts, np.arange(ts.size), key, importance), payload, rejected)
+
+
+def _kept(found: Normalised, span: tuple[int, int], met: Meets | None) -> tuple[Ints | None, Ints]:
+    """Return the positions of the tuples of a stretch, None for all, and their keys."""
+    inside = (found.ts >= span[0]) & (found.ts <= span[1])
+    if met is None:
+        own = None if inside.all() else np.flatnonzero(inside)
+        return own, found.key if own is None else found.key[own]
+    own, key = met(found)
+    kept = inside[own]
+    return own[kept], key[kept]
 
 
 def read_groups(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from engine.archives.normalise import Normalised
 from engine.archives.source import Archive
 from engine.facts.index import FactIndex, fact_index
 from engine.facts.read import FactTable
-from engine.facts.relation import Facts, lanes_of, parts_of
+from engine.facts.relation import Facts, Parts, lanes_of, parts_of
 from engine.facts.roles import FactColumns, FactRoles
 from engine.lanes.runfiles import write_blocks
 from engine.runtime.jit import Ints
@@ -48,8 +48,23 @@ class FactSummary:
     `engine.facts.read.FactTable`."""
     parts: int
     """Parts of F that have nothing to do with each other."""
-    bytes: int
+    bytes: int = 0
     """Of its file among the lanes."""
+
+    @property
+    def report(self) -> dict[str, int]:
+        """What reports say of it."""
+        found = asdict(self)
+        del found["bytes"]
+        return found
+
+
+def summary_of(table: FactTable, parts: Parts) -> FactSummary:
+    """Return what was read of F, which has these parts."""
+    return FactSummary(
+        table.rows, table.facts.a.size, table.duplicates, table.deletes, table.null_keys,
+        table.between_ticks, table.rejected.num_rows, parts.facts.size,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -108,10 +123,7 @@ def write_facts(table: FactTable, folder: Path, work: Path, lanes: int) -> FactS
     if table.rejected.num_rows:
         (folder / "_rejected").mkdir(exist_ok=True)
         pq.write_table(table.rejected, folder / "_rejected" / "fact.parquet")
-    return FactSummary(
-        table.rows, table.facts.a.size, table.duplicates, table.deletes, table.null_keys,
-        table.between_ticks, table.rejected.num_rows, parts.facts.size, path.stat().st_size,
-    )  # fmt: skip
+    return replace(summary_of(table, parts), bytes=path.stat().st_size)
 
 
 def _codes_file(work: Path, side: int) -> Path:

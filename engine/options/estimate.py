@@ -13,7 +13,7 @@ from engine.options.facts import Fact
 from engine.options.kinds import ITEMS, NUMBER
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option, check_fields, options_of
-from engine.options.replay import JOIN, JobOptions, job_of
+from engine.options.replay import FACT, JOIN, JobOptions, job_of
 from engine.options.sample import CONFIDENCE, Confidence, specs_of
 from engine.runtime.errors import SpecError
 from engine.sampling.aggregates import AggregateSpec
@@ -22,11 +22,6 @@ WITHIN = 0.01
 TOTAL = "count(*)"
 _OF_A_REPLAY = ("policy", "params", "split", "estimator", "probe")
 _INSTEAD = {
-    **dict.fromkeys(
-        options_of(Fact),
-        "an estimate is of streams that share their join attribute: join through facts with winnow "
-        "replay",
-    ),
     "stream": "an estimate is of two streams: join several with winnow multijoin",
     "lanes": "an estimate reads stretches of time, not lanes: leave it out",
     "policies": "an estimate is of one policy: winnow sweep --within estimates several",
@@ -76,7 +71,7 @@ class Kept(
 
 
 class Estimate(
-    streams.Columns, streams.Reading, streams.Seed, streams.Windows, streams.TimeUnit,
+    Fact, streams.Columns, streams.Reading, streams.Seed, streams.Windows, streams.TimeUnit,
     streams.Outputs, Kept, Asked,
     Precision, Confidence, total=False,
 ):  # fmt: skip
@@ -89,6 +84,7 @@ ESTIMATE = Command(
     (
         Group("streams", (streams.Archives, streams.Columns, streams.Reading)),
         Group("where", (where.Engine, where.Job)),
+        FACT,
         JOIN,
         Group("memory", (Kept,)),
         Group("estimates", (Asked, Precision, Confidence, streams.Seed)),
@@ -146,6 +142,11 @@ class EstimateOptions:
             if value is not None and not 0 < value < 1:
                 raise SpecError(f"--{name} is {value:g}; give more than 0% and less than 100%")
         assert self.specs is not None  # noqa: S101 - read here, for its errors
+        if not self.base.exact and self.base.fact is not None:
+            raise SpecError(
+                "--memory is of a replay through facts, which is not estimated: leave it out, or "
+                "use winnow sweep --within"
+            )
         if not self.base.exact and self.base.left_roles.partition_by:
             raise SpecError(
                 "--partition-by gives every value a memory of its own, which is not estimated: "

@@ -7,7 +7,6 @@ import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -146,8 +145,7 @@ def stream_report(
         name: {"left": getattr(left, name), "right": getattr(right, name)} for name in names
     }
     if prepared.facts is not None:
-        found["fact"] = asdict(prepared.facts)
-        del found["fact"]["bytes"]
+        found["fact"] = prepared.facts.report
     return found
 
 

@@ -14,7 +14,7 @@ from engine.report.charts import Chart, Series, over_time
 from engine.report.envelope import Report
 from engine.report.sample_table import FIRST, aggregate_table
 from engine.report.shown import Shown
-from engine.report.tables import number, percent, print_end, table_of, terminal
+from engine.report.tables import facts_line, number, percent, print_end, table_of, terminal
 from engine.runtime.streams import SIDES
 
 
@@ -37,6 +37,8 @@ def print_estimate(
         f"{number(read['row_groups'])} of {number(exact['row_groups'])} row groups, "
         f"{number(read['rows'])} of {number(rows)} rows"
     )
+    if "fact" in content:
+        console.print(facts_line(content["fact"]))
     if "policy" in content:
         console.print(_kept(content))
     if content["rejected"]:

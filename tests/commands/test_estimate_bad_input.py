@@ -51,7 +51,6 @@ def test_columns_that_there_are_not(places: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ("--fact=f", "join through facts with winnow replay"),
         ("--stream=a=b", "join several with winnow multijoin"),
         ("--policies=prob", "winnow sweep --within estimates several"),
         ("--lanes=3", "not lanes: leave it out"),

@@ -100,3 +100,25 @@ def candidates(
             held = sum(rate(other, tick - age) for age in range(windows[other] + 1))
             found += rate(side, tick) * held
     return found
+
+
+def pairs_through(
+    left: Sequence[tuple[int, Any]],
+    right: Sequence[tuple[int, Any]],
+    facts: Sequence[tuple[Any, Any, int | None, int | None]],
+    windows: tuple[int, int],
+) -> list[tuple[int, int, int]]:
+    """Return the pairs that facts (a, b, begin, end) join, as often as there are facts that do.
+
+    A fact joins a pair if it is active at both arrivals, from its begin to before its end.
+    """
+    found = []
+    for a, b, begin, end in facts:
+        first, last = (-math.inf if begin is None else begin), (math.inf if end is None else end)
+        for i, (mine, key) in enumerate(left):
+            for j, (its, other) in enumerate(right):
+                reach = windows[0] if mine <= its else windows[1]
+                active = first <= mine < last and first <= its < last
+                if active and (key, other) == (a, b) and abs(mine - its) <= reach:
+                    found.append((i, j, max(mine, its)))
+    return found

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from estimate_cases import JOIN, SEVERAL, large
+from estimate_cases import JOIN, SEVERAL, large, linked_archives
 
 import engine
 from spark_plugin.executor import SparkExecutor
@@ -27,5 +27,16 @@ def test_spark_gives_the_same_estimate(spark: Any, tmp_path: Path, asked: dict[s
     distributed = engine.estimate_archives(**given, executor=SparkExecutor(spark))
     assert distributed.aggregates == local.aggregates
     for report in (local.report, distributed.report):
+        del report["seconds"], report["exact"]["seconds"]
+    assert distributed.report == local.report
+
+
+def test_spark_gives_the_same_estimate_through_facts(spark: Any, tmp_path: Path) -> None:
+    given = {**linked_archives(tmp_path), "aggregates": SEVERAL, "read": "15%"}
+    local = engine.estimate_archives(**given)
+    distributed = engine.estimate_archives(**given, executor=SparkExecutor(spark))
+    assert distributed.aggregates == local.aggregates
+    for report in (local.report, distributed.report):
+        assert report["how"] == "sample"
         del report["seconds"], report["exact"]["seconds"]
     assert distributed.report == local.report

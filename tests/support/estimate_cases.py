@@ -11,6 +11,10 @@ import pyarrow.parquet as pq
 
 JOIN: dict[str, Any] = {"on": "k", "time": "t", "window": 15}
 SEVERAL = ["count", "avg(left.v) by right.g"]
+FACT: dict[str, Any] = {
+    "left_on": "k", "right_on": "m", "time": "t", "importance": "w",
+    "fact_left": "a", "fact_right": "b", "fact_begin": "since", "fact_end": "to",
+}  # fmt: skip
 
 
 def streams(seed: int, rows: int = 300, ticks: int = 900, keys: int = 9) -> list[pa.Table]:
@@ -58,3 +62,34 @@ def large(folder: Path, rows: int = 60_000, size: int = 150) -> dict[str, str]:
         for _ in range(2)
     ]
     return written(folder, tables, size)
+
+
+def through(folder: Path, tables: list[pa.Table], fact: pa.Table, size: int = 20) -> dict[str, Any]:
+    """Write streams and facts, and return the options of their join."""
+    pq.write_table(fact, folder / "fact.parquet")
+    return {**written(folder, tables, size), "fact": str(folder / "fact.parquet"), **FACT}
+
+
+def linked_archives(folder: Path, rows: int = 40_000) -> dict[str, Any]:
+    """Return a join through facts that change, of which a part suffices."""
+    rng = np.random.default_rng(9)
+    tables = [
+        pa.table(
+            {
+                "t": np.sort(rng.integers(0, rows, rows)),
+                name: rng.integers(0, 60, rows),
+                "w": rng.integers(1, 9, rows),
+                "v": rng.normal(10, 1, rows),
+                "g": rng.integers(0, 3, rows),
+            }
+        )
+        for name in ("k", "m")
+    ]
+    key, number = rng.integers(0, 60, (2, 400)), np.arange(400)
+    begin = rng.integers(0, rows, 400)
+    to = pa.array(begin + rng.integers(1, rows, 400), mask=number % 3 == 0)
+    fact = pa.table(
+        {"a": key[0], "b": key[1], "since": pa.array(begin, mask=number % 4 == 0), "to": to,
+         "id": number}
+    )  # fmt: skip
+    return {**through(folder, tables, fact, 150), "fact_id": "id", "window": 15}

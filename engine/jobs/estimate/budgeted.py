@@ -61,7 +61,8 @@ def _plan(options: EstimateOptions, stages: Stages, folder: Path) -> tuple[Archi
         archives = open_job(base)
         roles = base.left_roles, base.right_roles
         joined = check_roles(archives.left, roles[0], archives.right, roles[1])
-        groups = groups_of(archives, roles, joined)
+        left, right = groups_of(archives[:2], roles, joined)
+        groups = left, right
         windows = archives.windows(base)
         start = archives.start_ts(base)
         begin = min(own.span[0] for own in groups)

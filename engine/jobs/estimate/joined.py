@@ -19,7 +19,7 @@ from engine.jobs.estimate.report import (
     time_table,
     until,
 )
-from engine.jobs.estimate.task import Joined
+from engine.jobs.estimate.task import Joined, PairRecipe
 from engine.jobs.frame import open_job
 from engine.options.estimate import EstimateOptions
 from engine.runtime.executors import Stages
@@ -32,8 +32,14 @@ def estimate_join(options: EstimateOptions, stages: Stages) -> Estimation:
     begun = time.perf_counter()
     stages.progress("footers", 0, 1)
     with stages.timed("footers"):
-        plan = plan_of(options, open_job(options.base))
+        archives = open_job(options.base)
+        plan = plan_of(options, archives)
     stages.progress("footers", 1, 1)
+    facts = plan.recipe.facts if isinstance(plan.recipe, PairRecipe) else None
+    fact = {}
+    if facts is not None:
+        with stages.timed("facts"):
+            fact = {"fact": facts.report}
     joins = Joins(plan, stages.executor, options.base.seed, until(options, begun))
     with stages.timed("stretches"):
         asked = Joining(limits_of(options), plan, joins, stages.progress, plan)
@@ -42,7 +48,8 @@ def estimate_join(options: EstimateOptions, stages: Stages) -> Estimation:
     tables = {
         spec.text: own.table for spec, own in zip(options.specs, outcome.estimates, strict=True)
     }
-    report = build_report(options, plan, joins, outcome, tables, by_time, stages, plan.archives)
+    report = build_report(options, plan, joins, outcome, tables, by_time, stages, archives)
+    report.content.update(fact)
     return Estimation(report, tables, by_time)
 
 

@@ -9,10 +9,12 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from engine.archives.roles import Roles, check_roles
+from engine.archives.roles import JoinColumns, Roles, check_roles, check_streams
+from engine.archives.source import Archive
 from engine.archives.stretches import RowGroups, to_read
+from engine.jobs.estimate.facts import ThroughFacts
 from engine.jobs.estimate.sliced import Slices, amounts, groups_of, needed, sliced
-from engine.jobs.estimate.task import Recipe, StretchTask, join_stretch
+from engine.jobs.estimate.task import PairRecipe, Recipe, StretchTask, join_stretch
 from engine.jobs.frame import Archives
 from engine.options.estimate import EstimateOptions
 from engine.runtime.jit import Floats, Ints
@@ -26,9 +28,9 @@ _ROWS = 1_000_000
 class Plan(Slices):
     """The slices of an exact join."""
 
-    archives: Archives
+    archives: tuple[Archive, ...]
     recipe: Recipe
-    groups: tuple[RowGroups, RowGroups]
+    groups: tuple[RowGroups, ...]
 
     work = staticmethod(join_stretch)
 
@@ -57,11 +59,9 @@ class Plan(Slices):
             own.meeting(first - window, last)
             for own, window in zip(self.groups, self.recipe.windows, strict=True)
         ]
-        left, right = (
-            to_read(*both) for both in zip(self.archives[:2], self.groups, places, strict=True)
-        )
+        files = tuple(to_read(*own) for own in zip(self.archives, self.groups, places, strict=True))
         read = amounts(self.groups, places)
-        return StretchTask(place, first, last, (left, right), self.recipe, read)
+        return StretchTask(place, first, last, files, self.recipe, read)
 
     def whole(self) -> list[tuple[int, int]]:
         """Return stretches that are all of the archives' time: first slice, and one after the last.
@@ -83,7 +83,7 @@ class Plan(Slices):
 
 
 def plan_of(options: EstimateOptions, archives: Archives) -> Plan:
-    """Return the plan of an estimate. Reads footers only.
+    """Return the plan of an estimate. Reads footers, and the fact relation if there is one.
 
     Raises
     ------
@@ -93,17 +93,32 @@ def plan_of(options: EstimateOptions, archives: Archives) -> Plan:
     base = options.base
     schemas = archives.left.schema, archives.right.schema
     specs = tuple(spec.resolve(archives.unit, *schemas) for spec in options.specs)
-    roles = (_apart(base.left_roles), _apart(base.right_roles))
-    joined = check_roles(archives.left, roles[0], archives.right, roles[1])
+    roles, joined, facts = _joined(options, archives)
     windows = archives.windows(base)
-    recipe = Recipe(
-        roles, joined, windows, base.combine, specs,
-        tuple(_kinds(spec, schemas) for spec in specs), base.bad_rows == "quarantine",
+    recipe = PairRecipe(
+        windows, base.combine, specs, tuple(kinds_of(spec, schemas) for spec in specs),
+        base.bad_rows == "quarantine", roles, joined, facts,
     )  # fmt: skip
-    groups = groups_of(archives, roles, joined, [recipe.columns(side) for side in (0, 1)])
+    groups = groups_of(archives[:2], roles, joined[0], [recipe.columns(side) for side in (0, 1)])
     panes = [own.windows.every for own in specs if own.windows.every]
     edges, measures = sliced(groups, windows, archives.start_ts(base), panes)
-    return Plan(edges, measures, archives, recipe, groups)
+    return Plan(edges, measures, archives[:2], recipe, groups)
+
+
+def _joined(
+    options: EstimateOptions, archives: Archives
+) -> tuple[tuple[Roles, Roles], tuple[JoinColumns, JoinColumns], ThroughFacts | None]:
+    """Return the roles of both streams' columns, what they are turned into, and the facts."""
+    base, (left, right) = options.base, archives[:2]
+    if archives.fact is None:
+        roles = _apart(base.left_roles), _apart(base.right_roles)
+        joined = check_roles(left, roles[0], right, roles[1])
+        return roles, (joined, joined), None
+    roles = base.left_roles, base.right_roles
+    common, columns = check_streams(left, roles[0], right, roles[1]), archives.fact.columns
+    facts = ThroughFacts(archives.fact, base.fact_access, base.bad_rows)
+    sides = replace(common, keys=columns.left), replace(common, keys=columns.right)
+    return roles, sides, facts
 
 
 def _apart(roles: Roles) -> Roles:
@@ -111,5 +126,6 @@ def _apart(roles: Roles) -> Roles:
     return replace(roles, on=(*roles.on, *roles.partition_by), partition_by=())
 
 
-def _kinds(spec: AggregateSpec, schemas: Sequence[pa.Schema]) -> tuple[pa.DataType, ...]:
+def kinds_of(spec: AggregateSpec, schemas: Sequence[pa.Schema]) -> tuple[pa.DataType, ...]:
+    """Return the types of the columns that an aggregate groups by; schemas by stream."""
     return tuple(schemas[own.side].field(own.column).type for own in spec.by)

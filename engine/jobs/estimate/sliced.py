@@ -1,4 +1,4 @@
-"""The slices of two archives' time, as footers suggest them, and what reading them costs."""
+"""The slices of the archives' time, as footers suggest them, and what reading them costs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from engine.archives.roles import JoinColumns, Roles
+from engine.archives.source import Archive
 from engine.archives.stretches import RowGroups, row_groups
-from engine.jobs.frame import Archives
 from engine.runtime.errors import InputError
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.stretches import slices
@@ -100,7 +100,7 @@ def needed(
 
 
 def amounts(groups: Sequence[RowGroups], places: Sequence[Ints]) -> dict[str, int]:
-    """Return bytes, row groups and rows of some row groups of both streams."""
+    """Return bytes, row groups and rows of some row groups of every stream."""
     both = list(zip(groups, places, strict=True))
     return {
         "bytes": sum(int(own.bytes[at].sum()) for own, at in both),
@@ -111,17 +111,18 @@ def amounts(groups: Sequence[RowGroups], places: Sequence[Ints]) -> dict[str, in
 
 def sliced(
     groups: Sequence[RowGroups],
-    windows: tuple[int, int],
+    windows: Sequence[int],
     start: int | None,
     panes: Sequence[int] = (),
     lifetimes: tuple[int, int] = slices.LIFETIMES,
 ) -> tuple[Ints, slices.Measures]:
-    """Cut the time of two archives as their footers suggest, and return what these tell of slices.
+    """Cut the time of archives as their footers suggest, and return what these tell of slices.
 
     Parameters
     ----------
     groups : sequence of RowGroups
-    windows : (int, int)
+    windows : sequence of int
+        Ticks, by stream.
     start : int or None
         First tick that counts.
     panes : sequence of int
@@ -141,39 +142,40 @@ def sliced(
         slices.spread_of(own.low, own.high, slices.by_keys(own.rows, own.key_bytes))
         for own in groups
     ]
-    known = slices.measures(edges, (spreads[0], spreads[1]), windows, (weighted[0], weighted[1]))
+    known = slices.measures(edges, spreads, windows, weighted)
     return edges, known
 
 
 def groups_of(
-    archives: Archives,
-    roles: tuple[Roles, Roles],
+    archives: Sequence[Archive],
+    roles: Sequence[Roles],
     joined: JoinColumns,
-    columns: Sequence[Sequence[str]] = ((), ()),
-) -> tuple[RowGroups, RowGroups]:
-    """Return the row groups of both archives, as their footers tell of them.
+    columns: Sequence[Sequence[str]] | None = None,
+) -> tuple[RowGroups, ...]:
+    """Return the row groups of archives, as their footers tell of them.
 
     Parameters
     ----------
-    archives : Archives
-    roles : (Roles, Roles)
+    archives : sequence of Archive
+    roles : sequence of Roles
     joined : JoinColumns
-    columns : sequence of sequence of str
-        Read besides those of the roles, by side.
+        Whose unit is that of all.
+    columns : sequence of sequence of str, optional
+        Read besides those of the roles, by stream.
 
     Raises
     ------
     InputError
         If stretches of time cannot be told apart by footers, or an archive is empty.
     """
-    left, right = (
+    found = tuple(
         row_groups(archive, own.time, joined.unit, own.on, (*own.columns, *more))
-        for archive, own, more in zip(archives[:2], roles, columns, strict=True)
+        for archive, own, more in zip(archives, roles, columns or [()] * len(roles), strict=True)
     )
-    for archive, own in zip(archives[:2], (left, right), strict=True):
-        if not own.rows.size:
+    for archive, groups in zip(archives, found, strict=True):
+        if not groups.rows.size:
             raise InputError(f"{archive.side} archive {archive.where} is empty: nothing joins")
-    return left, right
+    return found
 
 
 def _before(ticks: Ints, amount: Floats, at: Ints) -> Floats:

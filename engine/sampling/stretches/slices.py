@@ -172,7 +172,7 @@ class Measures(NamedTuple):
     """What footers tell of slices: (slices,) float64 each, adding up to 1; 0 without a tuple."""
 
     pairs: Floats
-    """Candidate pairs: tuples of one stream times those of the other within its window."""
+    """Candidates: tuples of one stream times those of the others within their windows."""
     tuples: Floats
     alike: Floats
     """Pairs, weighted by how few bytes their keys take: where few keys are hot, they are stored in
@@ -224,19 +224,20 @@ def by_keys(rows: Ints, key_bytes: Ints) -> Floats:
 
 def measures(
     edges: Ints,
-    spreads: tuple[Spread, Spread],
-    windows: tuple[int, int],
-    weighted: tuple[Spread, Spread] | None = None,
+    spreads: Sequence[Spread],
+    windows: Sequence[int],
+    weighted: Sequence[Spread] | None = None,
 ) -> Measures:
     """Return what footers tell of slices.
 
     Parameters
     ----------
     edges : (slices + 1,) int64
-    spreads : (Spread, Spread)
-    windows : (int, int)
-        Ticks, of left and right.
-    weighted : (Spread, Spread), optional
+    spreads : sequence of Spread
+        By stream.
+    windows : sequence of int
+        Ticks, by stream.
+    weighted : sequence of Spread, optional
         Of the same tuples weighted `by_keys`.
     """
     begin, gap = edges[:-1, None], np.diff(edges)[:, None]
@@ -248,9 +249,13 @@ def measures(
         spread.before(middle + 1) - spread.before(middle - window)
         for spread, window in zip(spreads, windows, strict=True)
     ]
-    tuples = (own[0] + own[1]).sum(axis=1)
+    tuples = np.sum(own, axis=0).sum(axis=1)
     tuples[tuples < 1e-9 * tuples.mean()] = 0.0  # what rounding left
-    pairs = (own[0] * held[1] + own[1] * held[0]).sum(axis=1) * (tuples > 0)
+    latest = [
+        one * np.prod([other for j, other in enumerate(held) if j != i], axis=0)
+        for i, one in enumerate(own)
+    ]
+    pairs = np.sum(latest, axis=0).sum(axis=1) * (tuples > 0)
     alike = pairs.copy()
     for spread, own_weights in zip(spreads, weighted or (), strict=False):
         rows = np.diff(spread.before(edges))
