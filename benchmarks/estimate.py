@@ -19,7 +19,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ from matplotlib.figure import Figure
 
 from engine import estimate_archives, replay_archives, sample_archives
 from engine.report.envelope import versions
+from engine.runtime.executors import SerialExecutor
 
 DATA = Path(os.environ.get("WINNOW_DATA", "shared/data"))
 PLACE = Path(__file__).parent / "results" / "estimate.json"
@@ -150,6 +151,21 @@ def texts(join: Join) -> list[str]:
     ]  # fmt: skip
 
 
+class Remembering(SerialExecutor):
+    """Does a task once, however many seeds draw it; of estimates that differ in nothing else."""
+
+    def __init__(self) -> None:
+        self._found: dict[object, Any] = {}
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        """Yield ``function(item)`` for every item, in order."""
+        for item in items:
+            known = item.place, *sorted(item.read.items()), bool(getattr(item, "again", ()))
+            if known not in self._found:
+                self._found[known] = function(item)
+            yield self._found[known]
+
+
 class Tally:
     """How often intervals of one kind cover."""
 
@@ -206,8 +222,9 @@ def coverage(join: Join, seeds: int, folder: Path) -> dict[str, Any]:
     for kind, (names, how) in kinds.items():
         tallies = {name: Tally() for name in names}
         shares, exact = [], 0
+        executor = Remembering()
         for seed in range(seeds):
-            own = estimate_archives(**given, aggregates=names, seed=seed, **how)
+            own = estimate_archives(**given, aggregates=names, seed=seed, executor=executor, **how)
             shares.append(own.report["read"]["share"])
             exact += own.report["how"] == "exact join"
             if own.report["how"] == "exact join":

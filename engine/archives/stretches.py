@@ -287,7 +287,7 @@ def read_groups(
     InputError
         If the file is damaged, or has rows with a wrong importance.
     """
-    table = _table(file, side, list(dict.fromkeys([*roles.columns, *columns])))
+    table = group_columns(file, side, list(dict.fromkeys([*roles.columns, *columns])))
     rows = np.concatenate([np.arange(*own) for own in file.rows])
     found = normalise(table, roles, joined, rows)
     if found.faults and not quarantine:
@@ -297,7 +297,14 @@ def read_groups(
     return found
 
 
-def _table(file: FileGroups, side: str, columns: list[str]) -> pa.Table:
+def group_columns(file: FileGroups, side: str, columns: list[str]) -> pa.Table:
+    """Read columns of row groups.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged.
+    """
     try:
         footer = _footer(file.path, file.changed)
         with storage.parquet_file(file.path, memory_map=True, metadata=footer) as opened:

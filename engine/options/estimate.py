@@ -20,6 +20,7 @@ from engine.sampling.aggregates import AggregateSpec
 
 WITHIN = 0.01
 TOTAL = "count(*)"
+SIZES = AUTO, FOOTERS, KEYS = "auto", "footers", "keys"
 _OF_A_REPLAY = ("policy", "params", "split", "estimator", "probe")
 _INSTEAD = {
     "stream": "an estimate is of two streams: join several with winnow multijoin",
@@ -45,6 +46,15 @@ class Precision(TypedDict, total=False):
     read: Annotated[
         str | float | None,
         Option("share of the archives' bytes that may be read, such as 5%, on average"),
+    ]
+    sizes: Annotated[
+        str,
+        Option(
+            "by what stretches are drawn: footers, or the join attributes of all rows, which are "
+            "read first; auto reads them where footers do not do",
+            default=AUTO,
+            choices=SIZES,
+        ),
     ]
 
 
@@ -118,6 +128,8 @@ class EstimateOptions:
         When to stop.
     read : float or None
         Share of the bytes.
+    sizes : {"auto", "footers", "keys"}
+        By what stretches of an exact join are drawn.
 
     Raises
     ------
@@ -131,6 +143,7 @@ class EstimateOptions:
     confidence: float = CONFIDENCE
     seconds: float | None = None
     read: float | None = None
+    sizes: str = AUTO
 
     def __post_init__(self) -> None:
         check_fields(self, Estimate)
@@ -146,6 +159,11 @@ class EstimateOptions:
             raise SpecError(
                 "--memory is of a replay through facts, which is not estimated: leave it out, or "
                 "use winnow sweep --within"
+            )
+        if self.sizes == KEYS and not (self.base.exact and self.base.fact is None):
+            raise SpecError(
+                "--sizes keys is of exact joins of two streams that share their join attribute: "
+                "leave it out"
             )
         if not self.base.exact and self.base.left_roles.partition_by:
             raise SpecError(

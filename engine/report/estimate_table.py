@@ -41,6 +41,8 @@ def print_estimate(
         console.print(facts_line(content["fact"]))
     if "policy" in content:
         console.print(_kept(content))
+    if content.get("sizes") == "keys":
+        console.print(f"keys of all rows read before: {percent(content['pass'])} of the bytes")
     if content["rejected"]:
         console.print(f"set aside: {number(content['rejected'])} rows with a wrong importance")
     seconds = exact["seconds"]

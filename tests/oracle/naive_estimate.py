@@ -6,13 +6,17 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from scipy.optimize import brentq
 from scipy.stats import t as student
 
 
-def chances(sizes: Sequence[float], draws: int) -> list[float]:
-    """Return inclusion probabilities proportional to size; those above 1 become 1, then again."""
-    certain: set[int] = set()
+def chances(sizes: Sequence[float], draws: int, odd: Sequence[int] = ()) -> list[float]:
+    """Return inclusion probabilities proportional to size; those above 1 become 1, then again.
+
+    Up to a quarter of the draws are of the odd ones, in their order.
+    """
     some = {i for i, size in enumerate(sizes) if size > 0}
+    certain = set([i for i in odd if i in some][: draws // 4])
     while True:
         rest = some - certain
         total = sum(sizes[i] for i in rest)
@@ -35,8 +39,8 @@ def interval(
     size: float,
     certain: float,
     confidence: float,
-) -> tuple[float, float, float]:
-    """Return the Horvitz-Thompson total, its standard error and half of Student's interval."""
+) -> tuple[float, float, float, float]:
+    """Return the Horvitz-Thompson total, its standard error, and how far down and up it may be."""
     n = len(values)
     weights = [size / (n * own) for own in sizes]  # one over the chance of a draw
     total = certain + sum(w * v for w, v in zip(weights, values, strict=True))
@@ -46,7 +50,27 @@ def interval(
         apart = values[i] / sizes[i] - values[j] / sizes[j]
         variance += (1 - (chance[i] + chance[j]) / 2) * apart**2
     error = math.sqrt(variance / 2) * size / n
-    return total, error, float(student.ppf((1 + confidence) / 2, 2 * n / 3)) * error
+    down, up = reaches([v / own for v, own in zip(values, sizes, strict=True)], confidence)
+    return total, error, down * error, up * error
+
+
+def reaches(ratios: Sequence[float], confidence: float) -> tuple[float, float]:
+    """Return standard errors below and above: Student's, or Hall's where these are more."""
+    n = len(ratios)
+    mean = sum(ratios) / n
+    moment = [sum((r - mean) ** k for r in ratios) / n for k in range(5)]
+    skew = moment[3] / moment[2] ** 1.5 * math.sqrt(n * (n - 1)) / (n - 2)
+    kurtosis = max(3.0, moment[4] / moment[2] ** 2)
+    q = float(student.ppf((1 + confidence) / 2, 2 * n / kurtosis))
+    a = skew / math.sqrt(n)
+
+    def transformed(t: float) -> float:
+        return t + a * t**2 / 3 + a**2 * t**3 / 27 + a / 6
+
+    def inverse(x: float) -> float:
+        return float(brentq(lambda t: transformed(t) - x, -1e4, 1e4, xtol=1e-12))
+
+    return max(q, inverse(q)), max(q, -inverse(-q))
 
 
 def pairs_of(

@@ -15,10 +15,20 @@ from engine.runtime.jit import Floats, Ints
 from engine.sampling.aggregates import AggregateSpec
 from engine.sampling.aggregates.estimate import in_order
 from engine.sampling.aggregates.layout import GroupIds
-from engine.sampling.stretches.interval import Answer, Cell, Wanted, answer
+from engine.sampling.stretches.interval import (
+    DOMINATED,
+    Answer,
+    Cell,
+    Wanted,
+    answer,
+    spread_by_outputs,
+)
 
 UNSURE = 1.0
 """The spread of a cell of which too little was drawn to know it, where no other is known either."""
+
+MISMATCH = 0.05
+"""The spread that is left, about, where slices are drawn with chances by what keys make of them."""
 
 
 class Estimated(NamedTuple):
@@ -30,6 +40,13 @@ class Estimated(NamedTuple):
     (int64: those that were joined)."""
     answers: list[Answer]
     wanted: Wanted
+    by_outputs: Wanted
+    """The same cells, had slices been drawn with chances by their outputs."""
+
+    @property
+    def dominated(self) -> bool:
+        """Whether one of the slices outweighs the others somewhere."""
+        return any(own.reason is not None and DOMINATED in own.reason for own in self.answers)
 
     @property
     def reached(self) -> float:
@@ -155,7 +172,11 @@ class Cells:
             np.array([own.size for _, _, own in cells]),
             np.full(len(cells), level),
         )
-        return Estimated(self._table(cells, answers), answers, wanted)
+        by_outputs = np.array([spread_by_outputs(own) for _, _, own in cells])
+        by_outputs = np.maximum(np.where(np.isfinite(by_outputs), by_outputs, UNSURE), MISMATCH)
+        return Estimated(
+            self._table(cells, answers), answers, wanted, wanted._replace(spread=by_outputs)
+        )
 
     def _table(
         self, cells: list[tuple[tuple[int | None, int, int], int, Cell]], answers: list[Answer]

@@ -17,7 +17,6 @@ from engine.runtime.executors import Progress
 from engine.runtime.jit import Floats
 from engine.sampling.stretches.design import chances
 from engine.sampling.stretches.interval import FEWEST, Answer, Wanted, draws_needed
-from engine.sampling.stretches.slices import FIRST
 
 PILOT = 24
 """Slices of the first round."""
@@ -112,7 +111,7 @@ class Estimating(ABC):
     sizes: Floats = field(init=False)
 
     def __post_init__(self) -> None:
-        self.sizes = self.plan.measures.sizes(FIRST)
+        self.sizes = self.plan.measures.sizes(self.plan.measures.first)
 
     @abstractmethod
     def estimates(self, own: Seen) -> Sequence[Estimates]:
@@ -130,29 +129,35 @@ class Estimating(ABC):
     def whole(self) -> Seen | None:
         """Read everything; None if that was stopped."""
 
+    def sharper(self, own: Round, found: Sequence[Any]) -> bool:
+        """Find out more about what slices are worth, if it pays; return whether that was done."""
+        del own, found
+        return False
+
     def run(self) -> Outcome:
         """Draw, or read everything."""
-        joins, number, rounds = self.joins, 0, list[Round]()
-        draws = self._first()
+        joins, before, rounds = self.joins, 0, list[Round]()
+        draws: int | None = self._first()
         best: tuple[Seen, Sequence[Estimates]] | None = None
-        while True:
+        while draws is not None:
             why = self._everything_pays(draws)
             if why is not None:
                 return self._everything(why, rounds, best)
-            own = joins.round(number, draws, self.sizes, self._told)
-            before = rounds[-1].joined if rounds else 0
+            own = joins.round(len(rounds), draws, self.sizes, self._told)
             if own.certain_left or own.joined <= before:
                 break  # stopped: the round before says more
             rounds.append(own)
-            seen = self._seen(own)
+            before, seen = own.joined, self._seen(own)
             best = seen, self.estimates(seen)
             if joins.stopped is not None or self._enough(own, best[1]):
                 break
             self._learn(own)
-            following = self._next(own, best[1])
-            if following is None:
+            if self.sharper(own, best[1]):
+                draws, before = self._first(), 0
+            elif joins.stopped is not None:
                 break
-            number, draws = number + 1, following
+            else:
+                draws = self._next(own, best[1])
         if best is None:
             raise KeyboardInterrupt
         return Outcome(*best, rounds, None)
@@ -171,27 +176,29 @@ class Estimating(ABC):
         )
 
     @property
-    def _cost_of_all(self) -> int:
+    def cost_of_all(self) -> int:
+        """What everything costs."""
         return self.plan.all[self.plan.counted]
 
     @property
-    def _spent(self) -> int:
+    def spent(self) -> int:
+        """What was spent so far."""
         return self.joins.read[self.plan.counted]
 
     @property
     def _may_read_all(self) -> bool:
-        return self.limits.read is None and self._size() >= self._cost_of_all
+        return self.limits.read is None and self.size() >= self.cost_of_all
 
     def _learn(self, own: Round) -> None:
         """Set the sizes of slices by what those of a round came to."""
-        places = own.places.by_chance
+        places = np.concatenate(own.places)
         totals = self.totals([self.joins.found[place] for place in places.tolist()])
         measures = self.plan.measures
-        self.sizes = measures.sizes(measures.shares(places, own.sizes[places], totals))
+        self.sizes = measures.sizes(measures.shares(places, own.chance[places], totals))
 
     def _first(self) -> int:
         """Return the slices of the first round."""
-        size = self._size()
+        size = self.size()
         pilot = min(PILOT, self._most(PART * size))
         if self.limits.target is None and pilot < FEWEST:
             return max(1, min(PILOT, self._most(size)))
@@ -202,33 +209,33 @@ class Estimating(ABC):
         reached = max((one.reached for one in found), default=math.inf)
         if self.limits.target is None or reached > self.limits.target:
             return False
-        return own.number > 0 or self._needed(own, found) <= own.draws
+        return own.number > 0 or self.needed(own, found) <= own.draws
 
-    def _expected(self, draws: int) -> float:
+    def expected(self, draws: int) -> float:
         """Return what so many draws cost on average."""
-        return float((chances(self.sizes, draws) * self.plan.costs).sum())
+        return float((chances(self.sizes, draws, self.plan.odd) * self.plan.costs).sum())
 
     def _most(self, size: float) -> int:
         """Return how many draws cost so much."""
         low, high = 0, self.plan.worth
         while low < high:
             middle = (low + high + 1) // 2
-            low, high = (middle, high) if self._expected(middle) <= size else (low, middle - 1)
+            low, high = (middle, high) if self.expected(middle) <= size else (low, middle - 1)
         return low
 
-    def _size(self) -> float:
+    def size(self) -> float:
         """Return what may still be spent, as far as is known."""
         limits, joins, sizes = self.limits, self.joins, [math.inf]
         if limits.read is not None:
-            sizes.append(limits.read * self._cost_of_all - self._spent)
-        if joins.until is not None and self._spent:
+            sizes.append(limits.read * self.cost_of_all - self.spent)
+        if joins.until is not None and self.spent:
             now = time.perf_counter()
             begun = joins.until - (limits.seconds or 0.0)
-            rate = self._spent / max(now - begun, 1e-9)
+            rate = self.spent / max(now - begun, 1e-9)
             sizes.append(0.9 * rate * max(joins.until - now, 0.0))
         return min(sizes)
 
-    def _needed(self, own: Round, found: Sequence[Estimates], hope: float = 1.0) -> int:
+    def needed(self, own: Round, found: Sequence[Estimates], hope: float = 1.0) -> int:
         """Return the draws by which all estimates should reach the target."""
         target = self.limits.target or 0.0
         wanted = (
@@ -236,7 +243,9 @@ class Estimating(ABC):
             for one in found
             if one.wanted.spread.size
         )
-        counts = [draws_needed(self.sizes, each, target, own.draws) for each in wanted]
+        counts = [
+            draws_needed(self.sizes, each, target, own.draws, self.plan.odd) for each in wanted
+        ]
         return max(counts, default=self.plan.worth)
 
     def _next(self, own: Round, found: Sequence[Estimates]) -> int | None:
@@ -244,13 +253,13 @@ class Estimating(ABC):
         most = GROWTH * own.draws
         if self.limits.target is not None:
             if self._may_read_all:
-                hoped = self._expected(self._needed(own, found, _HOPE))
-                if hoped > HALF * self._cost_of_all:
+                hoped = self.expected(self.needed(own, found, _HOPE))
+                if hoped > HALF * self.cost_of_all:
                     return self.plan.worth
-            most = min(most, max(self._needed(own, found), own.draws + -(-own.draws // 3)))
+            most = min(most, max(self.needed(own, found), own.draws + -(-own.draws // 3)))
         else:
             most = self.plan.worth
-        draws = min(most, self._most(self._size()))
+        draws = min(most, self._most(self.size()))
         return draws if draws > own.draws else None
 
     def _everything_pays(self, draws: int) -> str | None:
@@ -261,11 +270,11 @@ class Estimating(ABC):
         if slices < 2 * FEWEST:
             return f"stretches in all: {slices:,}, of which a sample would say little"
         target = 100 * (self.limits.target or 0.0)
-        cost = self._spent + self._expected(draws)
-        if cost > HALF * self._cost_of_all:
+        cost = self.spent + self.expected(draws)
+        if cost > HALF * self.cost_of_all:
             return (
                 f"estimates within {target:g} % take {draws:,} of {slices:,} stretches or more, "
-                f"{100 * cost / self._cost_of_all:.0f} % of the {self.plan.counted} that "
+                f"{100 * cost / self.cost_of_all:.0f} % of the {self.plan.counted} that "
                 "everything has"
             )
         return None

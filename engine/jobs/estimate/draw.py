@@ -102,7 +102,8 @@ class Joins:
 
     def round(self, number: int, draws: int, sizes: Floats, told: Told) -> Round:
         """Draw slices and join those that have not been, in an order that can stop anywhere."""
-        plan, chance = self.plan, chances(sizes, draws)
+        plan = self.plan
+        chance = chances(sizes, draws, plan.odd)
         random = uniforms(self.seed, PURPOSE_STRETCH, number, np.arange(sizes.size + 2))
         places = drawn(chance, float(random[0]), random[2:])
         n = places.by_chance.size
@@ -128,13 +129,22 @@ class Joins:
         left = [own.size - part.size for own, part in zip(places, joined, strict=True)]
         return Round(*whole, Drawn(*joined), left[0], left[1])
 
-    def run(self, tasks: Sequence[Task], found: Callable[[Any], None]) -> None:
-        """Join stretches until all are, time is over, or the user interrupts."""
-        results = self.executor.map(self.plan.work, tasks)
+    def run(
+        self,
+        tasks: Sequence[Task],
+        found: Callable[[Any], None],
+        work: Callable[[Any], Any] | None = None,
+    ) -> None:
+        """Join stretches until all are, time is over, or the user interrupts.
+
+        Or do other `work` on them, whose rows do not tell how long joins take.
+        """
+        results = self.executor.map(work or self.plan.work, tasks)
         try:
             for task, one in zip(tasks, results, strict=True):
                 self.read.update(task.read)
-                self.rates.append(one.seconds / max(1, task.read["rows"]))
+                if work is None:
+                    self.rates.append(one.seconds / max(1, task.read["rows"]))
                 self.rejected += one.rejected
                 found(one)
                 if self.until is not None and time.perf_counter() > self.until:

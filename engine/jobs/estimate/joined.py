@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from engine.jobs.estimate.cells import Cells, Estimated
-from engine.jobs.estimate.decide import Estimating, Seen, everything
-from engine.jobs.estimate.draw import Joins
+from engine.jobs.estimate.decide import HALF, PILOT, Estimating, Outcome, Seen, everything
+from engine.jobs.estimate.draw import Joins, Round
+from engine.jobs.estimate.keys import cost_of_keys, has_keys, with_keys
 from engine.jobs.estimate.plan import Plan, plan_of
 from engine.jobs.estimate.report import (
     Estimation,
@@ -21,7 +22,7 @@ from engine.jobs.estimate.report import (
 )
 from engine.jobs.estimate.task import Joined, PairRecipe
 from engine.jobs.frame import open_job
-from engine.options.estimate import EstimateOptions
+from engine.options.estimate import AUTO, FOOTERS, KEYS, EstimateOptions
 from engine.runtime.executors import Stages
 from engine.runtime.jit import Floats
 from engine.sampling.stretches.interval import Answer, answer
@@ -42,14 +43,16 @@ def estimate_join(options: EstimateOptions, stages: Stages) -> Estimation:
             fact = {"fact": facts.report}
     joins = Joins(plan, stages.executor, options.base.seed, until(options, begun))
     with stages.timed("stretches"):
-        asked = Joining(limits_of(options), plan, joins, stages.progress, plan)
+        asked = Joining(limits_of(options), plan, joins, stages.progress, plan, options.sizes)
         outcome = asked.run()
     by_time = time_table(plan, lambda begin, end: asked.between(outcome.seen, begin, end))
     tables = {
         spec.text: own.table for spec, own in zip(options.specs, outcome.estimates, strict=True)
     }
     report = build_report(options, plan, joins, outcome, tables, by_time, stages, archives)
-    report.content.update(fact)
+    counted = asked.join.measures.counted
+    share = asked.passed / max(1, plan.all["bytes"])
+    report.content.update({"sizes": KEYS if counted else FOOTERS, "pass": share, **fact})
     return Estimation(report, tables, by_time)
 
 
@@ -59,6 +62,45 @@ class Joining(Estimating):
 
     join: Plan
     """The plan."""
+    by: str
+    """By what slices are drawn, as `--sizes` has it."""
+    passed: int = field(init=False, default=0)
+    """Bytes of the keys that were read."""
+
+    def run(self) -> Outcome:
+        """Draw, or read everything."""
+        if self.by == KEYS and not self._read_keys():
+            raise KeyboardInterrupt
+        return super().run()
+
+    def sharper(self, own: Round, found: Sequence[Estimated]) -> bool:
+        """Read the keys, if that and draws by them should take less than other draws."""
+        limits = self.limits
+        if self.by != AUTO or self.join.measures.counted or limits.seconds is not None:
+            return False
+        if not has_keys(self.join):
+            return False
+        most, draws = self.size(), PILOT
+        if limits.target is not None:
+            counted = [one._replace(wanted=one.by_outputs) for one in found]
+            draws = max(draws, self.needed(own, counted))
+            most = min(most, self.expected(self.needed(own, found)))
+        elif not any(one.dominated for one in found):
+            return False
+        if limits.read is None:
+            most = min(most, HALF * self.cost_of_all - self.spent)
+        return cost_of_keys(self.join) + self.expected(draws) < most and self._read_keys()
+
+    def _read_keys(self) -> bool:
+        """Read the keys; return whether that was not stopped."""
+        before = self.joins.read["bytes"]
+        plan = with_keys(self.join, self.joins, self.progress)
+        self.passed = self.joins.read["bytes"] - before
+        if plan is None:
+            return False
+        self.join = self.plan = self.joins.plan = plan
+        self.sizes = plan.measures.sizes(plan.measures.first)
+        return True
 
     def estimates(self, own: Seen) -> list[Estimated]:
         """Return the estimates of every aggregate."""

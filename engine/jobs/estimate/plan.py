@@ -63,16 +63,17 @@ class Plan(Slices):
         read = amounts(self.groups, places)
         return StretchTask(place, first, last, files, self.recipe, read)
 
-    def whole(self) -> list[tuple[int, int]]:
+    def whole(self, *, apart: bool = True) -> list[tuple[int, int]]:
         """Return stretches that are all of the archives' time: first slice, and one after the last.
 
-        None crosses the border of a window of an aggregate, or of a part of time.
+        If they are to be told apart, none crosses the border of a window of an aggregate, or of a
+        part of time.
         """
         begin = self.edges[:-1]
         marks = [np.searchsorted(self.times, np.arange(begin.size), "right")]
         marks += [spec.windows.of(begin) for spec in self.recipe.specs]
         rows = np.cumsum(self._needed(begin, self.edges[1:] - 1, "rows"))
-        cuts = np.any([np.diff(mark) != 0 for mark in marks], axis=0)
+        cuts = np.any([np.diff(mark) != 0 for mark in marks], axis=0) & apart
         found, first, before = [], 0, 0.0
         for at in range(1, begin.size + 1):
             full = at == begin.size or rows[at] - before > _ROWS

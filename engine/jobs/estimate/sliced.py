@@ -40,6 +40,11 @@ class Slices(ABC):
         """How many of them have tuples."""
         return int((self.measures.tuples > 0).sum())
 
+    @cached_property
+    def odd(self) -> Ints:
+        """Places of those that are unlike the others."""
+        return self.measures.odd
+
     @property
     def times(self) -> Ints:
         """Places of the first slice of each part of time, and of the one after the last."""

@@ -8,6 +8,8 @@ Wretman 1992, 3.6). Two things are done against the ills of systematic samples:
 neighbours are close in time, the last and the first too, and a drift does not move the estimate as
 the start moves.
 
+*Slices that are unlike the others*, as far as is known before they are read, are drawn for certain.
+
 *Neighbours are shuffled* within about two draws. Else archives with a period that the draws meet
 again and again give the same phase every time, and no variance that could be seen tells so.
 """
@@ -20,11 +22,14 @@ import numpy as np
 
 from engine.runtime.jit import Floats, Ints
 
+NONE = np.empty(0, np.int64)
+ODD = 4
+"""Of so many draws, one at most is kept for a slice that is unlike the others."""
 SHUFFLED = 2.0
 """Draws within which neighbours are shuffled."""
 
 
-def chances(sizes: Floats, draws: int) -> Floats:
+def chances(sizes: Floats, draws: int, odd: Ints = NONE) -> Floats:
     """Return the probability that each slice is drawn: (slices,) float64, 1 for certain.
 
     Parameters
@@ -33,14 +38,23 @@ def chances(sizes: Floats, draws: int) -> Floats:
         0 where there is nothing.
     draws : int
         Slices to draw, those for certain included.
+    odd : (n,) int64
+        Places of slices that are unlike the others, the most unlike first: drawn for certain, as
+        far as they take a part of the draws only. What footers tell of them is least sure, and a
+        sample without them would not show it.
 
     Examples
     --------
     >>> chances(np.array([1.0, 1.0, 0.0, 6.0]), 2).tolist()
     [0.5, 0.5, 0.0, 1.0]
+    >>> chances(np.array([9.0, 9, 1, 9, 9]), 4, np.array([2, 0])).tolist()
+    [0.75, 0.75, 1.0, 0.75, 0.75]
     """
     found = np.zeros(sizes.size)
     rest = sizes > 0
+    unlike = odd[rest[odd]][: draws // ODD]
+    found[unlike] = 1.0
+    rest[unlike] = False
     while rest.any():
         left = draws - int((found == 1).sum())
         if left >= rest.sum():

@@ -5,11 +5,14 @@ slices left to chance. The total is ``X mean(r)`` and what the certain ones came
 proportional to sizes this is Horvitz and Thompson's. Draws are spread over time, and what is common
 to neighbours does not make them vary: so the variance is taken from the differences of neighbours
 on the circle (`design`), ``X^2 sum((1 - p) (r_i - r_j)^2) / (2 n^2)`` with p their mean chance,
-which need not vary (Wolter 2007, 8.2). The interval is Student's, of ``2 n / 3`` degrees of
-freedom, for neighbouring differences share their slices.
+which need not vary (Wolter 2007, 8.2). The interval is Student's. Neighbouring differences share
+their slices: that leaves ``2 n / 3`` degrees of freedom, and ``2 n / k`` where the kurtosis k of
+the ratios is over 3 (Satterthwaite). Where ratios are skewed, an end lies farther out: as far as
+Hall's transformation of Student's t has it (Hall 1992, On the removal of skewness by
+transformation), for samples without the few large ones have too small a mean and variance.
 
 *Averages* are ratios R of two totals; the same is computed of the residuals ``y - R z``, divided by
-the total of z.
+the total of z, times ``n / (n - 1)``, for R is fitted to them.
 
 *Diagnostics.* Few slices, or one that outweighs the others, do not show how much slices differ:
 there is no interval then.
@@ -17,6 +20,7 @@ there is no interval then.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +28,7 @@ from numpy.typing import NDArray
 
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.scipy_late import gammaincinv, stdtrit
-from engine.sampling.stretches.design import chances
+from engine.sampling.stretches.design import NONE, chances
 
 FEWEST = 10
 """Slices left to chance, at least, for an interval."""
@@ -32,9 +36,13 @@ SOME = 5
 """Of these, slices with any output of the cell, at least."""
 DOMINANT = 0.6
 """Share of the variance that one slice may have."""
+DOMINATED = "of the variance of all"
+"""Said where one slice has more than that."""
 _DOUBT = 0.1
 """Probability that a pilot understates how much slices differ, beyond what its size allows for."""
 _STEPS = 1.08
+_SYMMETRIC = 1e-4
+"""Skewness below which there is none."""
 _TOO_FEW = f"too few stretches were sampled: {{}}, of {FEWEST} that are needed"
 
 
@@ -123,18 +131,62 @@ def answer(cell: Cell, confidence: float, *, average: bool = False) -> Answer:
     squares = (part - np.roll(part, 1)) ** 2 / 2
     rest = 1 - (cell.chance + np.roll(cell.chance, 1)) / 2
     scale = cell.size / float(totals[1]) if average else cell.size
-    error = scale * float(np.sqrt((rest * squares).sum())) / n
+    fitted = n / (n - 1) if average else 1.0
+    error = scale * float(np.sqrt(fitted * (rest * squares).sum())) / n
     spread = scale * float(np.sqrt(squares.mean()))
     spread = spread / abs(value) if value else np.nan
     found = none._replace(estimate=value, error=error, spread=spread)
     reason = _doubt(cell.values[:, 1] != 0, (part - part.mean()) ** 2)
     if reason is not None:
         return found._replace(reason=reason)
-    half = float(stdtrit(2 * n / 3, (1 + confidence) / 2)) * error
-    low, high = value - half, value + half
+    down, up = _quantiles(part, confidence)
+    low, high = value - down * error, value + up * error
     if not average:
         low, high = _beyond_what_was_seen(cell, low, high)
     return found._replace(low=low, high=high)
+
+
+def spread_by_outputs(cell: Cell) -> float:
+    """Return the spread of one draw, had chances been proportional to the outputs of slices.
+
+    Parameters
+    ----------
+    cell : Cell
+
+    Examples
+    --------
+    >>> values = np.array([[2.0, 1.0], [40.0, 10.0]])
+    >>> cell = Cell(np.zeros(2), values, np.ones(2), np.full(2, 0.1), 20.0)
+    >>> round(spread_by_outputs(cell), 3)
+    0.151
+    """
+    own = cell.values[:, 1] > 0
+    if not own.any():
+        return np.nan
+    outputs = cell.values[own, 1]
+    ratio, weight = cell.values[own, 0] / outputs, outputs / cell.sizes[own]
+    mean = float(np.average(ratio, weights=weight))
+    spread = math.sqrt(float(np.average((ratio - mean) ** 2, weights=weight)))
+    return spread / abs(mean) if mean else np.nan
+
+
+def _quantiles(part: Floats, confidence: float) -> tuple[float, float]:
+    """Return how many standard errors the interval reaches below the estimate, and above it."""
+    n, apart = part.size, part - part.mean()
+    deviation = float(apart.std())
+    if not deviation:
+        return (float(stdtrit(2 * n / 3, (1 + confidence) / 2)),) * 2
+    skew, kurtosis = (float(((apart / deviation) ** power).mean()) for power in (3, 4))
+    skew *= math.sqrt(n * (n - 1)) / (n - 2)
+    own = float(stdtrit(2 * n / max(3.0, kurtosis), (1 + confidence) / 2))
+    root = math.sqrt(n)
+
+    def hall(of: float) -> float:
+        if abs(skew) < _SYMMETRIC:
+            return of
+        return 3 * root / skew * float(np.cbrt(1 + skew * (of / root - skew / (6 * n))) - 1)
+
+    return max(own, hall(own)), max(own, -hall(-own))
 
 
 def _doubt(some: NDArray[np.bool_], squares: Floats) -> str | None:
@@ -145,7 +197,7 @@ def _doubt(some: NDArray[np.bool_], squares: Floats) -> str | None:
         return f"{some.sum()} of the sampled stretches have any such output: {SOME} are needed"
     share = squares.max() / squares.sum() if squares.any() else 0.0
     if share > DOMINANT:
-        return f"one stretch has {100 * share:.0f} % of the variance of all {some.size} sampled"
+        return f"one stretch has {100 * share:.0f} % {DOMINATED} {some.size} sampled"
     return None
 
 
@@ -170,7 +222,7 @@ class Wanted(NamedTuple):
     confidence: Floats
 
 
-def draws_needed(sizes: Floats, cells: Wanted, within: float, pilot: int) -> int:
+def draws_needed(sizes: Floats, cells: Wanted, within: float, pilot: int, odd: Ints = NONE) -> int:
     """Return how many slices to draw for intervals that reach so far: as many as there are, if so.
 
     The spread is allowed to be greater than the pilot's, as far as so small a pilot may err.
@@ -184,6 +236,8 @@ def draws_needed(sizes: Floats, cells: Wanted, within: float, pilot: int) -> int
         Half of the widest interval, relative to its estimate.
     pilot : int
         Slices of the pilot.
+    odd : (n,) int64
+        As `chances` takes them.
 
     Examples
     --------
@@ -194,9 +248,10 @@ def draws_needed(sizes: Floats, cells: Wanted, within: float, pilot: int) -> int
     most = int((sizes > 0).sum())
     free = max(2 * pilot / 3, 2)
     doubt = np.sqrt(free / (2 * gammaincinv(free / 2, _DOUBT)))
+    doubted = cells._replace(spread=doubt * cells.spread)
     draws = FEWEST
     while draws < most:
-        reach = _reach(chances(sizes, draws), sizes, cells._replace(spread=doubt * cells.spread))
+        reach = _reach(chances(sizes, draws, odd), sizes, doubted)
         if reach.max(initial=0.0) <= within:
             return draws
         draws = max(draws + 1, int(draws * _STEPS))

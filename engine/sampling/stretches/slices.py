@@ -39,6 +39,11 @@ SHARES[:, 2] = 1 - SHARES.sum(axis=1)
 next to nothing is still likely enough to be drawn."""
 FIRST = np.array([0.4, 0.4, 0.2])
 """Shares until a sample says which are best."""
+COUNTED = np.array([_LEAST, _LEAST, 1 - 2 * _LEAST])
+"""The same once keys have been read."""
+_FENCE, _ALIKE = 3.0, 1e-3
+"""Distances between quartiles beyond which a slice is unlike the others, and the least that such a
+distance counts."""
 _POWER, _CHANCE, _FARTHEST = 10, 1.03, 2.0
 """Power of how many times fewer bytes its keys take than others, beyond what is by chance, and the
 most times that count."""
@@ -176,14 +181,44 @@ class Measures(NamedTuple):
     tuples: Floats
     alike: Floats
     """Pairs, weighted by how few bytes their keys take: where few keys are hot, they are stored in
-    less, and match more."""
+    less, and match more. Or pairs of one key, once keys have been read."""
+    counted: bool = False
+    """Whether they have."""
+
+    @property
+    def first(self) -> Floats:
+        """Shares until a sample says which are best: (3,) float64."""
+        return COUNTED if self.counted else FIRST
+
+    def with_keys(self, pairs: Floats) -> Measures:
+        """Return the measures with the pairs that keys make: (slices,) float64, not scaled."""
+        total = pairs.sum()
+        own = np.where(self.tuples > 0, pairs / total, 0.0) if total else self.tuples
+        return self._replace(alike=own, counted=True)
+
+    @property
+    def odd(self) -> Ints:
+        """Places of slices that are unlike the others, the most unlike first: (n,) int64.
+
+        Their pairs are to their tuples as in no others, by Tukey's outer fences: gaps are in them,
+        or lone bursts, about whose ends footers know least.
+        """
+        some = np.flatnonzero((self.pairs > 0) & (self.tuples > 0))
+        if not some.size:
+            return some
+        ratio = np.log(self.pairs[some] / self.tuples[some])
+        first, third = np.quantile(ratio, [0.25, 0.75])
+        far = np.maximum(first - ratio, ratio - third) / max(third - first, _ALIKE)
+        order = np.argsort(-far, kind="stable")
+        found: Ints = some[order[far[order] > _FENCE]]
+        return found
 
     def sizes(self, shares: Floats) -> Floats:
         """Return what each slice is worth joining, of which so much goes by each measure."""
-        found: Floats = shares @ np.stack(self)
+        found: Floats = shares @ np.stack(self[:3])
         return found
 
-    def shares(self, places: Ints, sizes: Floats, totals: Floats) -> Floats:
+    def shares(self, places: Ints, chance: Floats, totals: Floats) -> Floats:
         """Return the shares with which estimates should vary least: (3,) float64.
 
         Outputs of a burst are like its pairs where keys are few, and like its tuples where each
@@ -193,19 +228,19 @@ class Measures(NamedTuple):
         Parameters
         ----------
         places : (n,) int64
-            Slices drawn by chance.
-        sizes : (n,) float64
-            By which they were drawn.
+            Slices drawn, those for certain included.
+        chance : (n,) float64
+            With which they were drawn.
         totals : (n, aggregates) float64
             What they came to.
         """
         best = np.zeros(len(SHARES))
-        drawn = SHARES @ np.stack(self)[:, places]
+        drawn = SHARES @ np.stack(self[:3])[:, places]
         for total in totals.T:
-            squares = (total**2 / (sizes * drawn)).sum(axis=1)
+            squares = (total**2 / (chance * drawn)).sum(axis=1)
             if np.isfinite(squares).all() and squares.min() > 0:
                 best += squares / squares.min()
-        return SHARES[best.argmin()] if best.any() else FIRST
+        return SHARES[best.argmin()] if best.any() else self.first
 
 
 def by_keys(rows: Ints, key_bytes: Ints) -> Floats:

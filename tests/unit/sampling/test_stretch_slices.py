@@ -10,6 +10,7 @@ import pytest
 
 from engine.runtime.errors import SpecError
 from engine.sampling.stretches.slices import (
+    COUNTED,
     FIRST,
     Measures,
     Spread,
@@ -100,7 +101,7 @@ def test_sizes_go_by_what_outputs_go_by() -> None:
     known = Measures(*parts)
     places = rng.choice(500, 400, p=known.sizes(FIRST))
     drawn = known.sizes(FIRST)[places]
-    for which, like in enumerate(known):
+    for which, like in enumerate(known[:3]):
         totals = like[places] * rng.uniform(0.95, 1.05, 400)
         shares = known.shares(places, drawn, totals[:, None])
         assert shares.sum() == pytest.approx(1)
@@ -108,6 +109,19 @@ def test_sizes_go_by_what_outputs_go_by() -> None:
         assert shares.argmax() == which
         assert shares.max() > 0.7
     assert known.shares(places, drawn, np.zeros((400, 1))).tolist() == FIRST.tolist()
+    counted = known.with_keys(rng.uniform(1, 2, 500))
+    assert counted.alike.sum() == pytest.approx(1)
+    assert counted.shares(places, drawn, np.zeros((400, 1))).tolist() == COUNTED.tolist()
+
+
+def test_slices_drawn_for_certain_count_when_sizes_are_learnt() -> None:
+    """The others tell nothing of a burst that was drawn for certain."""
+    tuples, counted = np.ones(100), np.ones(100)
+    counted[50] = 900.0
+    known = Measures(tuples / 100, tuples / 100, counted / counted.sum())
+    places, chance = np.append(np.arange(10), 50), np.append(np.full(10, 0.1), 1.0)
+    shares = known.shares(places, chance, counted[places, None])
+    assert shares.argmax() == 2
 
 
 def test_a_slice_without_rows_has_no_size_and_any_other_has_one() -> None:
@@ -116,3 +130,18 @@ def test_a_slice_without_rows_has_no_size_and_any_other_has_one() -> None:
     found = measures(np.arange(0, 1001, 100), (left, right), (10, 10)).sizes(FIRST)
     assert (found > 0).tolist() == [True, *[False] * 4, True, *[False] * 3, True]
     assert found[-1] > 3 * found[0]
+
+
+def test_slices_with_gaps_and_lone_bursts_are_unlike_the_others() -> None:
+    rng = np.random.default_rng(4)
+    tuples = rng.uniform(0.9, 1.1, 200)
+    pairs = tuples**2 * rng.uniform(0.98, 1.02, 200)
+    tuples[[30, 70, 90]] = 0.5, 3.0, 0.0
+    pairs[[30, 70, 90, 95]] = 0.05, 40.0, 0.0, 0.0
+    found = Measures(pairs / pairs.sum(), tuples / tuples.sum(), pairs / pairs.sum())
+    assert found.odd.tolist() in ([70, 30], [30, 70])
+    drift = np.linspace(1, 9, 200)
+    assert not Measures(drift**2, drift, drift**2).odd.size
+    assert not Measures(np.ones(3), np.ones(3), np.ones(3)).odd.size
+    none = np.zeros(3)
+    assert not Measures(none, none, none).odd.size

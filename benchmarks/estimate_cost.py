@@ -1,0 +1,173 @@
+"""What `winnow estimate` costs beside exact joins: winnow's own, and DuckDB's best formulation.
+
+Two generated archives, even or in bursts (half of the candidate pairs in 1 % of the time), are
+estimated within 1 % and 0.1 % and joined exactly: by the same command in stretches, by ``winnow
+replay`` without a budget, and by DuckDB on slices of them, of which its time is scaled to all rows
+by its measured growth.
+
+    python benchmarks/estimate_cost.py [--rows 10000000] [--kind even] [--peers] [--json FILE]
+        [--folder FOLDER]
+
+Archives that are in the folder already are used as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from exact_peers import Data, duckdb_query
+
+from engine import estimate_archives, replay_archives
+from engine.report.envelope import versions
+
+PLACE = Path(__file__).parent / "results" / "estimate.json"
+CHUNK = 1_000_000
+"""Rows that are generated at a time; archives have a multiple of them."""
+WINDOW, GROUP = 2000, 20_000
+BURST = 10
+"""Times as many arrivals in a burst; a burst is a hundredth of the time of a chunk."""
+ASKED = ("count", "sum(importance)")
+
+
+def timed(function: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the seconds that a call takes, and its result."""
+    begun = time.perf_counter()
+    found = function()
+    return time.perf_counter() - begun, found
+
+
+def _times(kind: str, chunk: int) -> np.ndarray:
+    """Return the arrivals of a chunk, a tick each if even."""
+    at = np.arange(CHUNK)
+    if kind == "even":
+        return chunk * CHUNK + at
+    begin = np.random.default_rng(1000 + chunk).integers(0, CHUNK - CHUNK // 100)
+    part = CHUNK // 100
+    cumulated = at + (BURST - 1) * np.clip(at - begin, 0, part)  # arrivals before each tick
+    own = np.searchsorted(cumulated * (CHUNK / cumulated[-1]), at)
+    return chunk * CHUNK + own
+
+
+def written(kind: str, rows: int, group: int, folder: Path) -> dict[str, Any]:
+    """Write two archives of so many rows unless they are there, and return what they are."""
+    for name, key in (("left", 1), ("right", 2)):
+        if (folder / f"{name}.parquet").exists():
+            continue
+        rng = np.random.default_rng(key)
+        schema = pa.schema([("ts", pa.int64()), ("key", pa.int64()), ("importance", pa.float64())])
+        with pq.ParquetWriter(folder / f"{name}.part", schema) as file:
+            for chunk in range(rows // CHUNK):
+                columns = {
+                    "ts": _times(kind, chunk),
+                    "key": (2000 * rng.random(CHUNK) ** 1.5).astype(np.int64),
+                    "importance": rng.pareto(3, CHUNK) + 1,
+                }
+                file.write_table(pa.table(columns, schema), row_group_size=group)
+        (folder / f"{name}.part").rename(folder / f"{name}.parquet")
+    return {
+        "left": folder / "left.parquet", "right": folder / "right.parquet", "on": "key",
+        "time": "ts", "importance": "importance",
+    }  # fmt: skip
+
+
+def cost(kind: str, rows: int, folder: Path) -> dict[str, Any]:
+    """Time estimates and exact joins of archives of so many rows a side."""
+    given = {**written(kind, rows, GROUP, folder), "window": WINDOW}
+    estimate_archives(**given, aggregates=ASKED, read="2%")  # compiles
+    found: dict[str, Any] = {"rows": rows}
+    for name, within in (("within 1%", "1%"), ("within 0.1%", "0.1%"), ("exact", 1e-9)):
+        seconds, own = timed(
+            lambda within=within: estimate_archives(**given, aggregates=ASKED, within=within)
+        )
+        report = own.report
+        [count] = own.aggregates["count"].to_pylist()
+        found[name] = {
+            "seconds": seconds, "how": report["how"], "read": report["read"]["share"],
+            "stretches": _of_stretches(report), "rounds": report["rounds"],
+            "reached": report["within"]["reached"], "outputs": count["estimate"],
+            "interval": [count["low"], count["high"]],
+        }  # fmt: skip
+        print(name, found[name], flush=True)
+    with tempfile.TemporaryDirectory(dir=folder) as cache:
+        small = {**given, "start_ts": rows - rows // 100}
+        replay_archives(**small, cache=cache)  # compiles
+    with tempfile.TemporaryDirectory(dir=folder) as cache:
+        seconds, own = timed(lambda: replay_archives(**given, cache=cache))
+    found["winnow replay"] = {"seconds": seconds, "outputs": own["exact"]["outputs"]}
+    print("winnow replay", found["winnow replay"], flush=True)
+    assert found["winnow replay"]["outputs"] == found["exact"]["outputs"]
+    return found
+
+
+def _of_stretches(report: dict[str, Any]) -> float:
+    """Return the bytes that were read over those of the rows in stretches and their lead-ins."""
+    drawn, slices = sum(report["rounds"]), report["slices"]
+    ticks = drawn * (slices["ticks"] + WINDOW)
+    rows = ticks / (slices["all"] * slices["ticks"]) * sum(report["rows"].values())
+    return float(report["read"]["rows"] / rows) if drawn else math.nan
+
+
+def peers(kind: str, rows: int, folder: Path) -> dict[str, Any]:
+    """Time DuckDB's formulations on slices of the archives, count and sum, from Parquet."""
+    given = written(kind, rows, GROUP, folder)
+    found: dict[str, Any] = {"duckdb": duckdb.__version__}
+    for part in (rows // 4, rows // 2, rows):
+        base = duckdb.connect(config={"threads": os.cpu_count() or 1})
+        relations = tuple(
+            f"(SELECT ts, key, importance AS imp FROM '{given[side]}' WHERE ts < {part})"  # noqa: S608
+            for side in ("left", "right")
+        )
+        tables = (pa.table({}), pa.table({}))
+        data = Data(kind, WINDOW, tables, (None, None), (None, None), base, relations)  # type: ignore[arg-type]
+        times = {}
+        for side in (0, 1):
+            for width in (WINDOW + 1, 2 * WINDOW + 1):
+                if part < rows or not found or (side, width) == best:
+                    query = duckdb_query(data, "count", side, width)
+                    seconds, answer = timed(lambda q=query, b=base: b.sql(q).fetchall()[0])
+                    times[side, width] = seconds
+        best = min(times, key=times.__getitem__)  # the largest slice is joined in that way alone
+        found[str(part)] = {"seconds": times[best], "outputs": int(answer[0])}
+        print("duckdb", part, found[str(part)], flush=True)
+    growth = math.log2(found[str(rows)]["seconds"] / found[str(rows // 2)]["seconds"])
+    found["growth"] = growth
+    return found
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--kind", choices=("even", "bursty"), default="even")
+    parser.add_argument("--peers", action="store_true", help="DuckDB, and nothing of winnow")
+    parser.add_argument("--write", action="store_true", help="only write the archives")
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--json", type=Path, default=PLACE)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as own:
+        folder = given.folder or Path(own)
+        folder.mkdir(exist_ok=True)
+        if given.write:
+            written(given.kind, given.rows, GROUP, folder)
+            return
+        part = (peers if given.peers else cost)(given.kind, given.rows, folder)
+    found = json.loads(given.json.read_text()) if given.json.exists() else {}
+    name = "duckdb" if given.peers else str(given.rows)
+    found.setdefault("cost", {}).setdefault(given.kind, {})[name] = part | {"versions": versions()}
+    given.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""Sizes of stretches by their keys: the pairs that keys make, whatever footers hide."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import naive_estimate
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from estimate_cases import JOIN, large
+
+import engine
+from engine.jobs.estimate.draw import Joins
+from engine.jobs.estimate.keys import cost_of_keys, pairs_by_keys, with_keys
+from engine.jobs.estimate.plan import plan_of
+from engine.jobs.frame import open_job
+from engine.options.estimate import ESTIMATE, estimate_of
+from engine.runtime.errors import SpecError
+from engine.runtime.executors import SerialExecutor, ThreadExecutor
+
+
+def even(seed: int, rows: int = 240) -> pa.Table:
+    """Return a stream with a row every tick, so that rows lie where they are supposed to."""
+    rng = np.random.default_rng(seed)
+    keys = [None if own == 9 else f"key {own}" for own in rng.integers(0, 10, rows)]
+    return pa.table({"t": np.arange(rows) + seed, "k": keys, "j": rng.integers(0, 3, rows)})
+
+
+@pytest.mark.parametrize("on", [["k"], ["j"], ["j", "k"]])
+def test_pairs_are_the_oracles(tmp_path: Path, on: list[str]) -> None:
+    tables = even(0), even(3)
+    given: dict[str, Any] = {"on": on, "time": "t", "window_left": 3, "window_right": 5}
+    for side, table in zip(("left", "right"), tables, strict=True):
+        pq.write_table(table, tmp_path / f"{side}.parquet", row_group_size=7)
+        given[side] = str(tmp_path / f"{side}.parquet")
+    options = estimate_of(ESTIMATE.from_keywords(given))
+    plan = plan_of(options, open_job(options.base))
+    joins = Joins(plan, SerialExecutor(), 0)
+    found = with_keys(plan, joins, lambda *_: None)
+    assert found is not None
+    sides = []
+    for table in tables:
+        cells = [table.column(name).to_pylist() for name in on]
+        keys = [None if None in own else own for own in zip(*cells, strict=True)]
+        sides.append(list(zip(table.column("t").to_pylist(), keys, strict=True)))
+    pairs = naive_estimate.pairs_of(sides[0], sides[1], (3, 5))
+    places = Counter(int(np.searchsorted(plan.edges, ts, "right")) - 1 for *_, ts in pairs)
+    wanted = np.array([places[at] for at in range(plan.slices)])
+    assert found.measures.alike == pytest.approx(wanted / wanted.sum())
+    assert found.measures[:2] == plan.measures[:2]
+    assert cost_of_keys(plan) <= joins.read["bytes"] < plan.all["bytes"]
+    assert joins.read["rows"] == 0
+
+
+TEXTS = ["count", "avg(left.v)", "avg(right.v)"]
+
+
+def hot(folder: Path, rows: int = 100_000) -> dict[str, Any]:
+    """Write archives in a few parts of which most rows have one key; of 8 bytes, as all have."""
+    places = {}
+    for seed, side in enumerate(("left", "right")):
+        rng = np.random.default_rng(seed)
+        key = rng.integers(0, 300, rows)
+        for begin in (7_000, 23_000, 24_500, 48_000, 81_000):
+            key[begin : begin + 200] = np.where(rng.random(200) < 0.5, 7, key[begin : begin + 200])
+        table = pa.table({"t": np.arange(rows), "k": key, "v": rng.normal(10, 1, rows),
+                          "w": rng.uniform(1, 2, rows)})  # fmt: skip
+        places[side] = str(folder / f"{side}.parquet")
+        pq.write_table(table, places[side], row_group_size=50, use_dictionary=False,
+                       compression="none")  # fmt: skip
+    return {**JOIN, **places, "window": 20, "importance": "w"}
+
+
+def test_keys_show_what_footers_hide(tmp_path: Path) -> None:
+    given = hot(tmp_path)
+    true = engine.estimate_archives(**given, aggregates=TEXTS, within=1e-9).aggregates
+    truth = [true[text]["estimate"][0].as_py() for text in TEXTS]
+    held, reached = 0, []
+    for seed in range(10):
+        found = engine.estimate_archives(
+            **given, aggregates=TEXTS, sizes="keys", read="60%", seed=seed
+        )
+        assert found.report["sizes"] == "keys"
+        assert 0.2 < found.report["pass"] < found.report["read"]["share"] < 0.75
+        for text, value in zip(TEXTS, truth, strict=True):
+            [line] = found.aggregates[text].to_pylist()
+            held += line["low"] <= value <= line["high"]
+        reached.append(found.report["within"]["reached"])
+    assert held >= 27
+    assert np.median(reached) < 0.03
+    hidden = [
+        engine.estimate_archives(**given, sizes="footers", read="20%", seed=seed)
+        for seed in range(10)
+    ]
+    assert all(own.report["sizes"] == "footers" and not own.report["pass"] for own in hidden)
+    lines = [own.aggregates["count(*)"].to_pylist()[0] for own in hidden]
+    assert sum(line["low"] is not None and line["high"] >= truth[0] for line in lines) < 8
+
+
+def test_keys_are_read_where_that_pays(tmp_path: Path) -> None:
+    """A pilot that meets hot keys needs so many stretches that the keys cost less."""
+    given = hot(tmp_path)
+    chosen = [
+        engine.estimate_archives(**given, aggregates=TEXTS, within="4%", seed=seed)
+        for seed in range(6)
+    ]
+    by = [own.report["sizes"] for own in chosen]
+    assert "keys" in by
+    for own in chosen:
+        if own.report["sizes"] == "keys":
+            assert own.report["how"] == "sample"
+            assert own.report["within"]["reached"] <= 0.04
+    plain = engine.estimate_archives(**large(tmp_path), **JOIN, within="5%")
+    assert plain.report["sizes"] == "footers"
+
+
+def test_any_executor_finds_the_same(tmp_path: Path) -> None:
+    given = hot(tmp_path)
+    runs = [
+        engine.estimate_archives(
+            **given, aggregates=TEXTS, sizes="keys", within="4%", executor=executor
+        )
+        for executor in (SerialExecutor(), ThreadExecutor(3))
+    ]
+    assert runs[0].aggregates == runs[1].aggregates
+    assert runs[0].report["read"] == runs[1].report["read"]
+
+
+class Interrupting(SerialExecutor):
+    """Is interrupted as soon as keys are to be read."""
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        """Yield results until then."""
+        if function is pairs_by_keys:
+            raise KeyboardInterrupt
+        for item in items:
+            yield function(item)
+
+
+def test_a_pass_that_is_stopped_gives_what_there_is(tmp_path: Path) -> None:
+    given = {**hot(tmp_path), "aggregates": TEXTS}
+    with pytest.raises(KeyboardInterrupt):
+        engine.estimate_archives(**given, sizes="keys", executor=Interrupting())
+    seed = next(
+        seed
+        for seed in range(20)
+        if engine.estimate_archives(**given, within="4%", seed=seed).report["sizes"] == "keys"
+    )
+    found = engine.estimate_archives(**given, within="4%", seed=seed, executor=Interrupting())
+    assert found.report["stopped"] == "interrupted"
+    assert found.report["sizes"] == "footers"
+    assert found.aggregates["count"]["estimate"][0].as_py() > 0
+
+
+def test_replays_have_no_sizes_by_keys(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="sizes keys is of exact joins of two streams"):
+        engine.estimate_archives(
+            **large(tmp_path), **JOIN, memory="10%", policy="prob", sizes="keys"
+        )
