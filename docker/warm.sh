@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Compile winnow's kernels into a folder that everybody may read: warm.sh FOLDER
 set -euo pipefail
-WINNOW_CACHE=$1 winnow warm
+winnow warm --out "$1"
+WINNOW_KERNELS=$1 WINNOW_CACHE=$(mktemp -d) winnow warm --check
 chmod -R a+rX "$1"

@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, TypedDict
 
@@ -17,11 +20,12 @@ import pyarrow.parquet as pq
 
 from engine.commands.asked import Asked
 from engine.options.command import Command, Group
-from engine.options.kinds import Names
+from engine.options.kinds import FLAG, PLACE, Names
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option
-from engine.runtime.errors import WinnowError, chosen
-from engine.runtime.kept import COMPILED, kernel_cache
+from engine.runtime.disk import full_disk_reported, scratch_folder
+from engine.runtime.errors import OutputError, SpecError, WinnowError, chosen
+from engine.runtime.kept import ANY_PROCESSOR, COMPILED, KERNELS, kernel_cache
 
 _ON = "--time t --engine local"
 _CACHE = "--cache {folder}/lanes"
@@ -90,6 +94,18 @@ class Which(TypedDict, total=False):
             f"commands whose kernels are compiled: of {', '.join(RUNS)} (default: all)", Names()
         ),
     ]
+    out: Annotated[
+        Path,
+        Option(
+            "new folder of kernels for any processor of this architecture, which WINNOW_KERNELS "
+            "names where winnow runs",
+            PLACE,
+        ),
+    ]
+    check: Annotated[
+        bool,
+        Option("fail if there was a kernel to compile after all", FLAG, default=False),
+    ]
 
 
 COMMAND = Command(
@@ -101,8 +117,21 @@ COMMAND = Command(
 
 
 def run(asked: Asked) -> int:
-    """Carry out small runs, which compile what is not there yet."""
-    names = [chosen("--only", name, list(RUNS)) for name in asked.given["only"] or RUNS]
+    """Carry out small runs, which compile what is not there yet.
+
+    Raises
+    ------
+    WinnowError
+        If kernels cannot be kept, or ``--check`` finds that one was missing.
+    """
+    given = asked.given
+    names = [chosen("--only", name, list(RUNS)) for name in given["only"] or RUNS]
+    if given["out"] is not None:
+        if given["check"]:
+            raise SpecError("--check is of what is there: leave out --out, which makes a folder")
+        ship_kernels(given["out"], names)
+        print(f"kernels for any processor: {given['out']}")  # noqa: T201 - what was asked for
+        return 0
     folder = kernel_cache()
     if folder is None:
         raise WinnowError("there is no folder for kernels that can be written: set WINNOW_CACHE")
@@ -117,10 +146,54 @@ def run(asked: Asked) -> int:
                     _run(name, line.format(folder=place).split())
     finally:
         COMPILED.tell = said
-    spent, compiled = time.perf_counter() - begun, len(COMPILED.names) - first
-    print(f"{compiled} kernels compiled, the others were there")  # noqa: T201
+    spent, compiled = time.perf_counter() - begun, COMPILED.names[first:]
+    print(f"{len(compiled)} kernels compiled, the others were there")  # noqa: T201
     print(f"seconds: {spent:.1f}; they are kept in {folder}")  # noqa: T201
+    if given["check"] and compiled:
+        raise WinnowError(
+            f"{len(compiled)} kernels were compiled that should have been there: "
+            f"{', '.join(compiled)}; run winnow warm with this version of winnow, of Python and of "
+            "numba"
+        )
     return 0
+
+
+def ship_kernels(folder: Path, names: Sequence[str]) -> None:
+    """Compile kernels for any processor of this architecture into a new folder.
+
+    By a process of its own: numba knows one processor for each.
+
+    Parameters
+    ----------
+    folder : Path
+        Where ``WINNOW_KERNELS`` then finds them.
+    names : sequence of str
+        Commands that need them, of `RUNS`.
+
+    Raises
+    ------
+    OutputError
+        If `folder` is there already.
+    WinnowError
+        If a command fails, as it tells on standard error.
+    """
+    if folder.exists():
+        raise OutputError(f"{folder} exists: remove it or give another folder")
+    own = {name: value for name, value in os.environ.items() if name != "WINNOW_KERNELS"}
+    with scratch_folder() as cache:
+        done = subprocess.run(  # noqa: S603 - our own command
+            [sys.executable, "-m", "engine.commands", "warm", "--only", ",".join(names)],
+            env=own | ANY_PROCESSOR | {"WINNOW_CACHE": str(cache)}, stdout=subprocess.DEVNULL,
+            check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise WinnowError("kernels could not be compiled, as told above")
+        try:
+            with full_disk_reported("folder", folder, "give another folder"):
+                shutil.copytree(cache / KERNELS, folder)
+        except OSError:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
 
 
 def write_streams(folder: Path) -> None:

@@ -31,7 +31,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 from numba.core.untyped_passes import DeadBranchPrune
 
-from engine.runtime.kept import COMPILED, kernel_cache, shipped_kernels
+from engine.runtime.kept import ANY_PROCESSOR, COMPILED, kernel_cache, shipped_kernels
 from engine.runtime.source import PACKAGES, module_digest
 
 _LEVEL_OF_CASES = 1
@@ -217,20 +217,17 @@ class _Kept(CompileResultCacheImpl):  # type: ignore[misc]
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]
-    """Entries on disk: those that came with an image, and the user's own."""
+    """Entries on disk: those that were shipped, for any processor, and the user's own."""
 
     _impl_class = _Kept
     _cache_file: IndexDataCacheFile
 
     def _load_overload(self, signature: Any, context: Any) -> Any:  # noqa: ANN401 - numba's
         if _SHIPPED is not None:
-            own, self._cache_file = self._cache_file, self._shipped
-            try:
-                found = super()._load_overload(signature, context)
-            finally:
-                self._cache_file = own
+            kind, (triple, *_), code = self._index_key(signature, context.codegen())
+            found = self._shipped.load((kind, (triple, *ANY_PROCESSOR.values()), code))
             if found is not None:
-                return found
+                return self._impl.rebuild(context, found)
         return super()._load_overload(signature, context) if _CACHE is not None else None
 
     @cached_property

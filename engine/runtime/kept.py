@@ -14,6 +14,8 @@ from pathlib import Path
 
 KERNELS, LANES = "numba", "lanes"
 """Folders of a cache."""
+ANY_PROCESSOR = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+"""The environment in which kernels are compiled for every processor of this architecture."""
 
 
 def cache_home() -> Path:
@@ -28,7 +30,7 @@ def cache_home() -> Path:
 
 
 def shipped_kernels() -> Path | None:
-    """Return the folder ``$WINNOW_KERNELS`` of kernels that came with an image, only to be read."""
+    """Return the folder ``$WINNOW_KERNELS`` of kernels for any processor, only to be read."""
     given = os.environ.get("WINNOW_KERNELS")
     return Path(given) if given else None
 

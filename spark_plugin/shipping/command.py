@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from engine.options.command import Command, Group
-from engine.options.kinds import ITEMS, PLACE
+from engine.options.kinds import ITEMS, PLACE, Names
 from engine.options.option import Option
-from engine.runtime.errors import SpecError
+from engine.runtime.disk import scratch_folder
+from engine.runtime.errors import SpecError, chosen
 
 if TYPE_CHECKING:
     from engine.commands.asked import Asked
@@ -34,6 +35,14 @@ class Packed(TypedDict, total=False):
             "an extra whose packages the environment gets as well: gpu; may be repeated", ITEMS, ()
         ),
     ]
+    kernels: Annotated[
+        list[str] | None,
+        Option(
+            "commands whose compiled kernels the environment gets, for any processor of this "
+            "architecture: as of winnow warm --only, or none (default: all)",
+            Names(),
+        ),
+    ]
 
 
 COMMAND = Command(
@@ -52,14 +61,18 @@ def run(asked: Asked) -> int:
     WinnowError
         If there is nothing to write, it cannot be written, or a package is not installed.
     """
-    from spark_plugin.shipping.code import check_place, write_code  # noqa: PLC0415 - winnow is light
+    from engine.commands.warm import RUNS, ship_kernels  # noqa: PLC0415 - winnow is light
+    from spark_plugin.shipping.code import check_place, write_code  # noqa: PLC0415 - so too
     from spark_plugin.shipping.environment import packed, write_environment  # noqa: PLC0415 - so too
 
     given = asked.given
     if given["out"] is None and given["environment"] is None:
         raise SpecError("there is nothing to pack: give --out FILE.zip, --environment FILE.tar.gz")
-    if given["extra"] and given["environment"] is None:
-        raise SpecError("--extra is of the packages: give --environment FILE.tar.gz as well")
+    for name in ("extra", "kernels"):
+        if given[name] and given["environment"] is None:
+            raise SpecError(f"--{name} is of the packages: give --environment FILE.tar.gz as well")
+    known = [*RUNS, "none"]
+    kernels = [chosen("--kernels", own, known) for own in given["kernels"] or RUNS]
     words = ["spark-submit"]
     start = "spark_plugin/submit.py"
     environment = None
@@ -73,7 +86,12 @@ def run(asked: Asked) -> int:
         start = str(launcher)
     if environment is not None:
         found = packed(given["extra"])
-        _print_size(write_environment(environment, found), f", {len(found)} packages")
+        with scratch_folder() as folder:
+            compiled = None
+            if kernels != ["none"]:
+                compiled = folder / "kernels"
+                ship_kernels(compiled, kernels)
+            _print_size(write_environment(environment, found, compiled), f", {len(found)} packages")
         words.append(
             f"--archives {environment}#env --conf spark.pyspark.python=./env/bin/python "
             "--conf spark.pyspark.driver.python=python3"

@@ -30,6 +30,7 @@ command -v "$python" > /dev/null || {{
 }}
 PYTHONPATH="${{PYTHONPATH:+$PYTHONPATH:}}$home/lib"
 export PYTHONPATH
+[ ! -d "$home/kernels" ] || export WINNOW_KERNELS="${{WINNOW_KERNELS:-$home/kernels}}"
 exec "$python" "$@"
 """
 
@@ -85,7 +86,9 @@ def _installed(name: str, by: str) -> metadata.Distribution:
         ) from error
 
 
-def write_environment(path: Path, packages: Sequence[metadata.Distribution]) -> Path:
+def write_environment(
+    path: Path, packages: Sequence[metadata.Distribution], kernels: Path | None = None
+) -> Path:
     """Write packages as an archive for ``--archives``; ``bin/python`` in it runs with them.
 
     Parameters
@@ -93,6 +96,8 @@ def write_environment(path: Path, packages: Sequence[metadata.Distribution]) -> 
     path : Path
         ``.tar.gz``.
     packages : sequence of importlib.metadata.Distribution
+    kernels : Path or None
+        A folder of compiled kernels for any processor.
 
     Raises
     ------
@@ -101,7 +106,10 @@ def write_environment(path: Path, packages: Sequence[metadata.Distribution]) -> 
     SpecError
         If the files of a package are not known.
     """
-    files = {name: file for own in packages for name, file in files_of(own)}
+    files = {f"lib/{name}": file for own in packages for name, file in files_of(own)}
+    if kernels is not None:
+        compiled = (file for file in kernels.rglob("*") if file.is_file())
+        files |= {f"kernels/{file.relative_to(kernels)}": file for file in compiled}
     with (
         archive_at(path) as own,
         own.open("wb") as raw,
@@ -112,7 +120,7 @@ def write_environment(path: Path, packages: Sequence[metadata.Distribution]) -> 
         for name in sorted(files):
             executable = bool(files[name].stat().st_mode & 0o100)
             content = files[name].read_bytes()
-            _add(archive, f"lib/{name}", content, 0o755 if executable else 0o644)
+            _add(archive, name, content, 0o755 if executable else 0o644)
     return path
 
 

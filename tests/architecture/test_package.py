@@ -98,16 +98,24 @@ def test_packages_are_what_is_needed_and_no_more() -> None:
 
 def test_an_environment_runs_where_it_is_unpacked(tmp_path: Path) -> None:
     chosen = [own for own in packed() if own.name.lower() in {"packaging", "rich", "numpy"}]
-    first, second = (write_environment(tmp_path / f"{i}.tar.gz", chosen) for i in range(2))
+    (kernels := tmp_path / "kernels" / "module-digest").mkdir(parents=True)
+    kernels.joinpath("a.nbi").write_bytes(b"index")
+    first, second = (
+        write_environment(tmp_path / f"{i}.tar.gz", chosen, kernels.parent) for i in range(2)
+    )
     assert first.read_bytes() == second.read_bytes()
     with tarfile.open(first) as archive:
         names = archive.getnames()
         archive.extraction_filter = getattr(tarfile, "tar_filter", None)  # not before Python 3.11.4
         archive.extractall(tmp_path / "env")  # noqa: S202 - our own
     assert not [name for name in names if "/tests/" in name or name.endswith(".pyc")]
-    program = "import numpy, rich, sys; print(numpy.__file__, numpy.arange(3).sum(), sys.version)"
+    program = (
+        "import numpy, os, rich; print(numpy.__file__, numpy.arange(3).sum());"
+        "print(open(os.environ['WINNOW_KERNELS'] + '/module-digest/a.nbi').read())"
+    )
     shown = run(tmp_path / "env" / "bin" / "python", "-c", program, python=sys.executable)
     assert str(tmp_path / "env" / "lib" / "numpy") in shown.stdout
+    assert shown.stdout.endswith("\nindex\n")
     missing = run(tmp_path / "env" / "bin" / "python", "-c", "", python="no-such-python")
     assert missing.returncode == 127
     assert "no-such-python is not on this machine: install Python 3." in missing.stderr
@@ -131,6 +139,8 @@ def run(*words: str | Path, python: str) -> subprocess.CompletedProcess[str]:
         (("--out", "no/where.zip"), "archive no/where.zip cannot be written"),
         (("--out", "new.zip", "--extra", "gpu"), "--extra is of the packages"),
         (("--environment", "new.tar.gz", "--extra", "gpus"), "--extra is 'gpus'; choose of bench"),
+        (("--out", "new.zip", "--kernels", "none"), "--kernels is of the packages"),
+        (("--environment", "new.tar.gz", "--kernels", "replays"), "Did you mean 'replay'?"),
     ],
 )
 def test_what_cannot_be_packed_is_said(

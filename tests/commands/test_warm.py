@@ -1,8 +1,9 @@
-"""``winnow warm`` leaves nothing to compile, and a cold command says that it compiles."""
+"""Kernels compiled ahead leave nothing to compile, and a cold command says that it compiles."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 from thorough import repeats
 
+from engine.commands import main, warm
 from engine.commands.warm import RUNS, write_streams
+from engine.runtime.kept import COMPILED
 
 PROGRAM = """
 import sys
@@ -22,27 +25,53 @@ sys.exit(status)
 """
 
 
-def run(words: list[str], cache: Path) -> str:
+def run(words: list[str], cache: Path, **more: str) -> str:
     """Run a command in a process of its own, and return what it says on standard error."""
     done = subprocess.run(  # noqa: S603 - this file's program
         [sys.executable, "-c", PROGRAM, *words], capture_output=True, text=True, check=False,
-        env=os.environ | {"WINNOW_CACHE": str(cache)},
+        env=os.environ | {"WINNOW_CACHE": str(cache)} | more,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stderr
 
 
 @pytest.mark.parametrize("command", ["lookup", *repeats(own for own in RUNS if own != "lookup")])
-def test_nothing_is_compiled_after_warm(command: str, tmp_path: Path) -> None:
-    cold, warm = tmp_path / "cold", tmp_path / "warm"
+def test_nothing_is_compiled_where_kernels_are_shipped(command: str, tmp_path: Path) -> None:
+    """They are compiled for any processor; this one's own name is another."""
     tmp_path.joinpath("data").mkdir()
     write_streams(tmp_path / "data")
     words = [command, *RUNS[command][0].format(folder=tmp_path / "data").split()]
-    said = run(words, cold)
+    said = run(words, tmp_path / "cold")
     compiles = not said.rstrip().endswith("compiled:")
     assert said.count("compiling kernels for this machine, once") == compiles
     assert compiles or command == "explain"
-    run(["warm", "--only", command], warm)
-    again = run(words, warm)
-    assert "compiling" not in again
+    shipped = tmp_path / "shipped"
+    run(["warm", "--only", command, "--out", str(shipped)], tmp_path / "unused")
+    assert not (tmp_path / "unused" / "numba").exists() or not any(tmp_path.glob("unused/numba/*"))
+    kernels = {"WINNOW_KERNELS": str(shipped)}
+    again = run(["warm", "--only", command, "--check"], tmp_path / "empty", **kernels)
     assert again.rstrip().endswith("compiled:"), again
+    assert "compiling" not in run(words, tmp_path / "empty", **kernels)
+
+
+def test_a_kernel_that_is_missing_fails_the_check(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(warm, "_run", lambda *_: COMPILED.names.append("engine.some.kernel"))
+    assert main(["warm", "--only", "lookup"]) == 0
+    assert main(["warm", "--only", "lookup", "--check"]) == 2
+    said = capsys.readouterr().err
+    assert "1 kernels were compiled that should have been there: engine.some.kernel; run" in said
+
+
+def test_kernels_are_shipped_in_a_new_folder_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["warm", "--out", str(tmp_path)]) == 2
+    assert f"{tmp_path} exists: remove it" in capsys.readouterr().err
+    assert main(["warm", "--out", str(tmp_path / "new"), "--check"]) == 2
+    assert "leave out --out" in capsys.readouterr().err
+    monkeypatch.setattr(warm.sys, "executable", shutil.which("false"))
+    assert main(["warm", "--out", str(tmp_path / "new")]) == 2
+    assert "kernels could not be compiled" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
