@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE # processes by the hundred import what one has 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo test thorough extras clouds cover check kernels bench reproduce docs goldens clean
+.PHONY: help demo test thorough extras clouds cover check kernels wheel bench reproduce docs goldens clean
 
 help: ## List what there is to make
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -57,6 +57,12 @@ check: $(VENV)/.dev ## Lint and type-check alone
 
 kernels: $(VENV)/.dev ## Compile what most tests need
 	$(BIN)/python tests/support/compile_first.py
+
+wheel: $(VENV)/.run ## Build a wheel with compiled kernels, for this Python, numba and architecture
+	rm -rf build
+	$(BIN)/winnow warm --out build/kernels
+	WINNOW_WHEEL_KERNELS=$(abspath build/kernels) $(BIN)/python -m pip wheel --quiet --no-deps \
+	    --wheel-dir dist .
 
 bench: $(VENV)/.bench ## Measure, against DuckDB and Polars too; BENCH_ARGS go to every script
 	for script in $(filter-out benchmarks/demo.py $(wildcard benchmarks/gpu_*.py),$(wildcard benchmarks/*.py)); do \

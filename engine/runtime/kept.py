@@ -30,9 +30,14 @@ def cache_home() -> Path:
 
 
 def shipped_kernels() -> Path | None:
-    """Return the folder ``$WINNOW_KERNELS`` of kernels for any processor, only to be read."""
-    given = os.environ.get("WINNOW_KERNELS")
-    return Path(given) if given else None
+    """Return the folder of kernels for any processor, only to be read, or None.
+
+    ``$WINNOW_KERNELS`` if set, else those that came with the package `winnow`, as in a wheel.
+    """
+    if given := os.environ.get("WINNOW_KERNELS"):
+        return Path(given)
+    own = Path(__file__).parents[2] / "winnow" / "kernels"
+    return own if own.is_dir() else None
 
 
 def kernel_cache() -> Path | None:

@@ -18,7 +18,7 @@ WINNOW = "winnowjoin"
 """The distribution, by whose metadata reports know winnow's version."""
 _SUBMIT = "submit.py"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # of every file: the same code gives the same archive
-_LEFT_OUT = ("__pycache__",)
+_LEFT_OUT = ("__pycache__", "kernels")  # compiled ones are read from folders alone
 
 
 def check_place(path: Path, ending: str, option: str) -> Path:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from places import ROOT
+from thorough import guards
 
 from engine.commands import main
 from engine.runtime.errors import SpecError
@@ -88,6 +89,34 @@ def test_what_was_compiled_is_found_again_from_another_archive(tmp_path: Path) -
     assert seen[0][1] == seen[1][1]
     name = f"engine.runtime.jit-{module_digest('engine.runtime.jit')}"  # of what is in no zip
     assert seen[0][1].split("/")[-1] == name
+
+
+@guards(
+    "setup.py", "pyproject.toml", "engine/runtime/kept.py", "tests/architecture/test_package.py"
+)
+@pytest.mark.parametrize("shipped", [True, False])
+def test_a_wheel_has_the_kernels_that_it_is_given(tmp_path: Path, *, shipped: bool) -> None:
+    (tmp_path / "kernels" / "module-digest").mkdir(parents=True)
+    (tmp_path / "kernels" / "module-digest" / "a.nbi").write_bytes(b"index")
+    given = {"WINNOW_WHEEL_KERNELS": str(tmp_path / "kernels")} if shipped else {}
+    words = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)]
+    subprocess.run([sys.executable, *words], env=os.environ | given, check=True)  # noqa: S603 - ours
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.name.endswith("-py3-none-any.whl") != shipped
+    program = (
+        "import sys; from pathlib import Path; from engine.runtime import kept;"
+        "found = kept.shipped_kernels();"
+        "print(kept.__file__, [own.name for own in found.rglob('*.nbi')] if found else found)"
+    )
+    target = tmp_path / "installed"
+    words = ["-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target), str(wheel)]
+    subprocess.run([sys.executable, *words], check=True)  # noqa: S603 - ours
+    done = subprocess.run(  # noqa: S603 - ours
+        [sys.executable, "-S", "-c", program], env={"PYTHONPATH": str(target)}, cwd=tmp_path,
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout.startswith(str(target))
+    assert done.stdout.endswith("['a.nbi']\n" if shipped else "None\n")
 
 
 def test_packages_are_what_is_needed_and_no_more() -> None:
