@@ -21,6 +21,7 @@ from typing import NamedTuple
 import pytest
 from documented import command_of, documented_options, fields, flags_of, named_in, taken
 from places import ROOT, SUPPORT
+from thorough import guarded
 
 from engine import allocate_joins
 from engine import commands as cli
@@ -115,7 +116,18 @@ def run(block: Block, folder: Path, warm: Path | None) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("path", marked("run"), ids=named)
+LONG = [ROOT / "docs" / f"{page}.md" for page in ("allocate", "profile", "sweep", "tour")]
+"""Pages whose examples take longest."""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(path for path in marked("run") if path not in LONG),
+        *guarded(LONG, "docs", "engine", "tests/docs/test_docs.py"),
+    ],
+    ids=named,
+)
 def test_blocks_do_what_the_document_says(path: Path, tmp_path: Path, warm: Path) -> None:
     """Those of the README in processes of their own, as a person's."""
     shown = ""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from gpu_cases import CompilingDevice, make_up_device
 from replay_cases import batch_of, busy, busy_facts, case_arguments, keys_of, pooled
-from thorough import guarded, repeats
+from thorough import guards, repeats
 
 from engine.device.columns import paired
 from engine.device.replay import Setting, load_lanes, replay_on_device
@@ -33,11 +33,13 @@ def made_up_device(monkeypatch: pytest.MonkeyPatch) -> CompilingDevice:
     return CompilingDevice()
 
 
-KERNELS = ("gpu_kernels", "engine/device", "tests/gpu/test_gpu_drivers.py")
-SIZES = [("dgl", 1_800), *guarded([("rand", 500), ("dgl", 100_000)], *KERNELS)]
+of_replays = guards("gpu_kernels", "engine/device", "tests/gpu/test_gpu_drivers.py")
+"""Replay kernels take longest to compile."""
+SIZES = [("dgl", 1_800), ("rand", 500), ("dgl", 100_000)]
 OTHERS = [("dgl", 500), ("rand", 1_800), ("rand", 9_000), ("dgl", 9_000), ("rand", 100_000)]
 
 
+@of_replays
 @pytest.mark.parametrize(("policy", "slots"), [*SIZES, *repeats(OTHERS)])
 def test_replays(device: CompilingDevice, policy: str, slots: int) -> None:
     case = busy(policy, 1)
@@ -50,6 +52,7 @@ def test_replays(device: CompilingDevice, policy: str, slots: int) -> None:
     assert device.compiled == ["replay"]
 
 
+@of_replays
 def test_replays_of_a_tabulated_policy_and_ages(device: CompilingDevice) -> None:
     for policy in ("multiplicative", "age"):
         case = busy(policy, 2)
@@ -59,6 +62,7 @@ def test_replays_of_a_tabulated_policy_and_ages(device: CompilingDevice) -> None
     assert len(device.compiled) == 2
 
 
+@of_replays
 @pytest.mark.parametrize("policy", ["multiplicative", *repeats(["dgl"])])
 def test_replays_through_facts(device: CompilingDevice, policy: str) -> None:
     case = busy_facts(policy, 1)
@@ -71,9 +75,10 @@ def test_replays_through_facts(device: CompilingDevice, policy: str) -> None:
     assert device.compiled == ["replay"]
 
 
+@of_replays
 @pytest.mark.parametrize(
     ("policy", "slots"),
-    [("yield", 1_800), *guarded([("dimpprob", 500), ("dgl", 100_000)], *KERNELS)],
+    [("yield", 1_800), ("dimpprob", 500), ("dgl", 100_000)],
 )
 def test_replays_of_one_memory(device: CompilingDevice, policy: str, slots: int) -> None:
     case = pooled(busy(policy, 1))

@@ -9,6 +9,7 @@ import pytest
 from gpu_cases import CompilingDevice, make_up_device
 from multiway_cases import PREDICATES, random_streams
 from numba import types
+from thorough import guards
 
 from engine.device.multiway import GpuProber
 from engine.multiway.harvest.layout import (
@@ -33,6 +34,10 @@ WALK = (I, I, F, I3, I2, I2, N, N, types.float64, I, I, F2, I, I, F, F)
 COUNTED = (*WALK, I2, F)
 WRITTEN = (*WALK, I, N, N, N, N, I, I, I2, F)
 GENERATIONS = [(7, 5), (8, 0), (9, 0)]
+compiling = guards(
+    "gpu_kernels", "engine/device", "engine/multiway", "tests/gpu/test_multiway_ptx.py"
+)
+"""Each kernel takes a second."""
 
 
 def greedy(a: Any, b: Any) -> Any:
@@ -53,6 +58,7 @@ def variant(kind: str) -> WalkVariant:
     return WalkVariant(KINDS.index(kind), greedy if kind == "theta" else never)
 
 
+@compiling
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_predicate_compiles_without_fusing(kind: str) -> None:
     counts = check(count_kernel(variant(kind)), COUNTED, (9, 0))
@@ -62,6 +68,7 @@ def test_every_predicate_compiles_without_fusing(kind: str) -> None:
         assert ".local .align 16 .b8 \t__local_depot0[512]" in ptx, "more than a walk's stack"
 
 
+@compiling
 @pytest.mark.parametrize("generation", GENERATIONS, ids=str)
 def test_every_generation(generation: tuple[int, int]) -> None:
     check(FIND, FOUND, generation)
@@ -86,6 +93,7 @@ def two_outputs_each(*arguments: Any) -> None:
     arguments[-2][:, -1] = 2
 
 
+@compiling
 @pytest.mark.parametrize("kind", list(PREDICATES))
 def test_what_the_driver_hands_to_the_kernels(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     make_up_device(monkeypatch)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from numba import cuda, types
 from replay_cases import CUSTOM
-from thorough import guarded, repeats
+from thorough import guards, repeats
 
 from engine.device.policies import policy_functions
 from engine.policies import POLICIES, SAMPLING
@@ -101,19 +101,14 @@ def check(functions: PolicyFunctions, setting: Setting) -> None:
     assert ".local" not in ptx, "an array went to local memory"
 
 
-ALWAYS = ("bottom-k", "dgl", "recent")
-"""With facts and without, a team of each size."""
-KERNELS = ("gpu_kernels", "engine/device", "engine/policies", "tests/gpu/test_replay_ptx.py")
-
-
-@pytest.mark.parametrize(
-    ("policy", "setting"),
-    [
-        *[own for own in ONCE if own[0] in ALWAYS],
-        *guarded([own for own in ONCE if own[0] not in ALWAYS], *KERNELS),
-        *repeats(ALL),
-    ],
+compiling = guards(
+    "gpu_kernels", "engine/device", "engine/policies", "tests/gpu/test_replay_ptx.py"
 )
+"""Each kernel takes seconds."""
+
+
+@compiling
+@pytest.mark.parametrize(("policy", "setting"), [*ONCE, *repeats(ALL)])
 def test_every_policy_compiles_without_fusing(policy: str, setting: Setting) -> None:
     check(functions_of(policy), setting)
 
@@ -129,11 +124,11 @@ POOLED = {
 """One of each ranking, and of each way to compare; each team and memory."""
 
 
+@compiling
 @pytest.mark.parametrize(
     ("policy", "setting"),
     [
-        ("yield", POOLED["yield"]),
-        *guarded([own for own in POOLED.items() if own[0] != "yield"], *KERNELS),
+        *POOLED.items(),
         *repeats(
             [
                 (policy, Setting(team, facts))

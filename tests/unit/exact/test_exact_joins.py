@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from thorough import THOROUGH
 
 from engine.exact import COMBINES, ExactStream, all_pairs, count_pairs, emit_pairs, slices
 from engine.runtime.errors import SpecError
@@ -93,7 +94,7 @@ def cases(draw) -> Case:  # noqa: ANN001
     )
 
 
-many = settings(deadline=None, max_examples=150)
+many = settings(deadline=None, max_examples=150 if THOROUGH else 50)
 
 
 def between(batch: StreamBatch, begin: float, end: float) -> StreamBatch:

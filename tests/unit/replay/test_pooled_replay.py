@@ -16,7 +16,7 @@ from engine.runtime.errors import SpecError
 from gpu_kernels.pool import MOST_STEPS, scale_of, steps
 
 DRAWN = settings(
-    max_examples=150 if THOROUGH else 40,
+    max_examples=150 if THOROUGH else 25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     derandomize=True,

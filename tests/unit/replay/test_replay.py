@@ -12,7 +12,7 @@ from thorough import THOROUGH
 from engine.policies import POLICIES
 
 DRAWN = settings(
-    max_examples=150 if THOROUGH else 60,
+    max_examples=150 if THOROUGH else 30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     derandomize=True,

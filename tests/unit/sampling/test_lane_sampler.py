@@ -22,6 +22,7 @@ from sampling_cases import (
     run,
     sampler_of,
 )
+from thorough import THOROUGH
 
 from engine.runtime.errors import SpecError
 from engine.sampling.lane import METHODS, LaneSampler
@@ -97,7 +98,7 @@ def test_samples_are_the_oracles(method: str) -> None:
         check(case, run(case, cuts=cuts, chunk=draw.choice([1, 2, 7, 1000])))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=150 if THOROUGH else 50)
 @given(cases())
 def test_any_sample_is_the_oracles(drawn: tuple[Case, list[int], int]) -> None:
     case, cuts, chunk = drawn
