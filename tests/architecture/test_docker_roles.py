@@ -45,6 +45,7 @@ def succeeded(done: subprocess.CompletedProcess[str]) -> str:
     return done.stdout
 
 
+@guards("docker", "pyproject.toml", "tests/architecture/test_docker_roles.py")
 def test_steps_make_an_environment_of_their_own_and_slim_it(tmp_path: Path) -> None:
     """Of the pins only a small one is fetched; the others are lent by this environment."""
     shutil.copytree(DOCKER, tmp_path / "docker")

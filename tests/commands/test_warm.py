@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from thorough import repeats
+from thorough import guards, repeats
 
 from engine.commands import main, warm
 from engine.commands.warm import RUNS, write_streams
@@ -35,6 +35,7 @@ def run(words: list[str], cache: Path, **more: str) -> str:
     return done.stderr
 
 
+@guards("engine/runtime", "engine/commands/warm.py", "tests/commands/test_warm.py")
 @pytest.mark.parametrize("command", ["lookup", *repeats(own for own in RUNS if own != "lookup")])
 def test_nothing_is_compiled_where_kernels_are_shipped(command: str, tmp_path: Path) -> None:
     """They are compiled for any processor; this one's own name is another."""

@@ -14,11 +14,14 @@ from cluster import CORES, WORKERS, Cluster, Done
 from fact_job_cases import NAMES, fact_table, facts
 from lookup_cases import cases as lookup_streams
 from spark_cases import drawn, write
-from thorough import repeats
+from thorough import guards, repeats
 
 import engine
 from engine.commands import main
 
+pytestmark = guards(
+    "spark_plugin", "engine", "tests/spark/test_cluster.py", "tests/support/cluster.py"
+)
 JOIN = {"on": "k", "time": "t", "importance": "i", "window": 9}
 RUN_SPECIFIC = {"seconds", "tuples_per_second", "out", "device", "versions"}
 FACTS = {"fact": "fact.parquet"} | NAMES

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
-from thorough import repeats
+from thorough import guards, repeats
 
 from engine.archives.roles import Roles, check_roles
 from engine.archives.source import Archive, open_archive
@@ -33,6 +33,12 @@ from spark_plugin.archives.first_pass import Relational
 from spark_plugin.archives.survey import Survey
 from spark_plugin.executor import SparkExecutor
 from spark_plugin.outcome import OtherwiseError
+
+with_rapids = guards(
+    "spark_plugin/archives", "spark_plugin/rapids", "engine/archives", "engine/lanes",
+    "tests/spark/test_relational_first_pass.py",
+)  # fmt: skip
+"""Only with RAPIDS are archives read by Spark's own operators, in many queries."""
 
 ROLES = Roles(("k",), "t", "i")
 Columns = dict[str, Any]
@@ -165,6 +171,7 @@ def table_of(stream: Any) -> pa.Table:
 SHAPES = [("sorted", 1), ("sorted", 5), ("shuffled", 1), ("falling", 5)]
 
 
+@with_rapids
 @pytest.mark.parametrize(
     ("order", "lanes", "payload"),
     [
@@ -187,6 +194,7 @@ def test_files_cut_into_blocks_give_the_lanes_of_the_tasks(
     assert found.lanes[0].sides[0].rows
 
 
+@with_rapids
 def test_rows_that_come_by_lane_and_time_are_kept_as_they_come(
     queries: Queries, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,6 +226,7 @@ MANY_TYPES = [
 ORDERS = ("sorted", "shuffled")
 
 
+@with_rapids
 @pytest.mark.parametrize(
     ("roles", "order"),
     [
@@ -290,6 +299,7 @@ def spoilt(seed: int, rows: int, *, order: str = "sorted") -> Columns:
     return file | {"i": pa.array(importance), "t": pa.array(times, pa.int64())}
 
 
+@with_rapids
 @pytest.mark.parametrize(
     ("order", "payload"),
     [("sorted", True), ("shuffled", False), *repeats([("sorted", False), ("shuffled", True)])],
@@ -498,6 +508,7 @@ def test_errors_of_tasks_reach_the_user_as_they_were_raised(
     assert not queries.told
 
 
+@with_rapids
 @pytest.mark.parametrize(
     ("change", "why"),
     [
