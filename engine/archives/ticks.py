@@ -110,7 +110,8 @@ def _calendar(values: pa.Array, unit: str, faults: Faults) -> tuple[Ints, Faults
     if pt.is_date64(values.type):
         faults[(faults == 0) & (raw % _DAY_MS != 0)] = _PART
         return raw // _DAY_MS, faults
-    return _finer(raw, 10 ** (UNIT_DIGITS[unit] - UNIT_DIGITS[values.type.unit]), faults)
+    digits = UNIT_DIGITS[unit] - UNIT_DIGITS[values.type.unit]
+    return (_finer if digits >= 0 else _coarser)(raw, 10 ** abs(digits), faults)
 
 
 def _filled(values: pa.Array) -> Ints:
@@ -144,6 +145,12 @@ def _finer(raw: Ints, factor: int, faults: Faults) -> tuple[Ints, Faults]:
         return raw, faults
     faults[(raw > _INT64.max // factor) | (raw < -(_INT64.max // factor))] = _RANGE
     return np.where(faults == 0, raw, 0) * factor, faults
+
+
+def _coarser(raw: Ints, factor: int, faults: Faults) -> tuple[Ints, Faults]:
+    """Read times that Arrow holds in a finer unit than theirs: Parquet has none in seconds."""
+    faults[(faults == 0) & (raw % factor != 0)] = _PART
+    return raw // factor, faults
 
 
 def _text_ticks(cells: pa.Array, unit: str, faults: Faults, *, zoned: bool) -> tuple[Ints, Faults]:

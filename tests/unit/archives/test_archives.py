@@ -20,6 +20,7 @@ from engine.archives import canonical, families
 from engine.archives.normalise import normalise
 from engine.archives.roles import JoinColumns, Roles, check_roles
 from engine.archives.source import Archive, open_archive
+from engine.archives.ticks import FAULTS, ticks
 from engine.runtime.errors import SpecError
 from engine.runtime.time_units import parse_window
 
@@ -284,3 +285,18 @@ def test_windows_are_ticks_or_durations(text: str, unit: str, ticks: int) -> Non
 def test_wrong_windows_are_told(text: str, unit: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         parse_window(text, unit, "left")
+
+
+@pytest.mark.parametrize("held", ["s", "ms", "us", "ns"])
+def test_times_that_are_held_in_a_finer_unit_are_whole_ticks(held: str) -> None:
+    """As of a CSV with whole seconds that was written as Parquet, which has milliseconds."""
+    column = pa.chunked_array([pa.array([-7, 0, 1_714_521_601, None], pa.timestamp("s"))])
+    ts, faults = ticks(column.cast(pa.timestamp(held)), "s", zoned=False)
+    assert ts.dtype == np.int64
+    assert ts[:3].tolist() == [-7, 0, 1_714_521_601]
+    assert [FAULTS[fault].words for fault in faults] == ["", "", "", "null"]
+    if held != "s":
+        ts, faults = ticks(
+            pa.chunked_array([pa.array([1001], pa.timestamp(held))]), "s", zoned=False
+        )
+        assert FAULTS[faults[0]].words == "not a whole number of ticks"
