@@ -18,7 +18,7 @@ from rich.console import Console
 
 from engine.api.result import Fields, Result
 from engine.report.charts import Chart, losses_over_time
-from engine.report.envelope import time_bins
+from engine.report.envelope import time_bins, with_times
 from engine.report.joins import lookup_charts
 from engine.report.losses import losses
 from engine.report.shown import Shown
@@ -56,7 +56,7 @@ class InSpark(Result):
     @cached_property
     def report(self) -> Fields:
         """What was found, and of a replay what was lost, in all and over time."""
-        return Fields(self._report())
+        return Fields(with_times(self._report()))
 
     @cached_property
     def _collected(self) -> pa.Table:

@@ -19,7 +19,7 @@ from engine.api.frames import loaded
 from engine.archives.moments import time_type, typed_times
 from engine.archives.rows import restored
 from engine.archives.source import open_archive
-from engine.report.envelope import check_place
+from engine.report.envelope import check_place, with_times
 from engine.report.record import keep_record
 from engine.report.shown import Request, Shown
 from engine.runtime.errors import did_you_mean
@@ -137,7 +137,7 @@ class Result:
     @cached_property
     def report(self) -> Fields:
         """What the command line writes: ``report["recall"]``, or ``report.exact.outputs``."""
-        return Fields(self._shown.content)
+        return Fields(with_times(self._shown.content))
 
     @property
     def outputs(self) -> pa.Table:

@@ -59,7 +59,7 @@ class Report(NamedTuple):
         OutputError
             If it cannot be written.
         """
-        save_text(path, json.dumps(self.content, indent=2, allow_nan=False) + "\n")
+        save_text(path, json.dumps(with_times(self.content), indent=2, allow_nan=False) + "\n")
 
 
 def save_text(path: Place, text: str, what: str = "report") -> None:
@@ -185,6 +185,32 @@ def spans(content: Mapping[str, Any]) -> dict[str, str]:
 def instant(content: Mapping[str, Any], ticks: int) -> str:
     """Return a point in time of a report as people write it."""
     return instant_text(ticks, content["window"]["tick"], content["window"].get("zone"))
+
+
+def with_times(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a report with windows and points in time as people write them, beside the ticks.
+
+    As it is where ticks are plain numbers.
+
+    Examples
+    --------
+    >>> lost = {"by_time": [{"from": 0, "to": 59_999}]}
+    >>> found = with_times({"rows": {"a": 1}, "window": {"a": 60_000, "tick": "ms"}, "lost": lost})
+    >>> found["windows"], found["lost"]["by_time"][0]["begin"]
+    ({'a': '60 s'}, '1970-01-01 00:00:00')
+    """
+    found, window = dict(content), content.get("window")
+    if not isinstance(window, Mapping) or window.get("tick", "tick") == "tick":
+        return found
+    if "rows" in found:
+        found["windows"] = spans(content)
+    if found.get("lost", {}).get("by_time"):
+        parts = [
+            own | {"begin": instant(content, own["from"]), "end": instant(content, own["to"])}
+            for own in found["lost"]["by_time"]
+        ]
+        found["lost"] = found["lost"] | {"by_time": parts}
+    return found
 
 
 def plain_parameters(parameters: Mapping[str, Value]) -> dict[str, Any]:

@@ -228,7 +228,7 @@ def test_every_field_of_the_report_is_documented_and_none_besides(
     for command in commands.split(";"):
         told = (
             f"{command} --left {streams}/left.parquet --right {streams}/right.parquet --on key "
-            f"--time ts --engine local --report {report}"
+            f"--time ts --time-unit s --engine local --report {report}"
         )
         cache = [] if page == "estimate" else ["--cache", str(tmp_path / "lanes")]
         assert cli.main([*told.split(), *cache]) == 0
@@ -316,12 +316,13 @@ def test_the_jobs_are_documented_and_nothing_besides() -> None:
 
 
 def test_every_field_of_a_multi_way_join_is_documented_and_none_besides(tmp_path: Path) -> None:
-    (tmp_path / "s.csv").write_text("k,t\n1,1\n1,2\n1,4\n2,9\n")
-    command = "multijoin --engine local --predicate equi:k --time t --window 5"
+    rows = "".join(f"{k},2024-05-01 00:00:0{t}\n" for k, t in ((1, 1), (1, 2), (1, 4), (2, 9)))
+    (tmp_path / "s.csv").write_text(f"k,t\n{rows}")
+    command = "multijoin --engine local --predicate equi:k --time t --window 5s"
     words = [*command.split(), *(f"--stream={name}={tmp_path}/s.csv" for name in ("a", "b"))]
-    shed = "--capacity 1 --basic-window 1 --adapt-every 2 --shred 1"
+    shed = "--capacity 1 --basic-window 1s --adapt-every 2s --shred 1"
     found = set()
-    for more in ("", "--method lazy-nlj --tau 2", shed):
+    for more in ("", "--method lazy-nlj --tau 2s", shed):
         report = tmp_path / "report.json"
         assert cli.main([*words, *more.split(), "--report", str(report)]) == 0
         for name in fields(json.loads(report.read_text())):

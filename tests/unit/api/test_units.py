@@ -96,13 +96,23 @@ def test_a_terminal_shows_windows_and_times_as_people_write_them(
     words += [] if kind == "zone" else ["--time-unit=us"]
     report = tmp_path / "report.json"
     assert main(["replay", *words, "--window=1min", "--memory=4", "--policy=dgl",
-                 f"--report={report}"]) == 0  # fmt: skip
+                 f"--report={report}", f"--out={tmp_path}/out",
+                 f"--html={tmp_path}/page.html"]) == 0  # fmt: skip
     shown = capsys.readouterr().out
     assert "│   60 s │" in shown
     first = "2024-05-01 00:00:00+02:00" if kind == "zone" else "2024-04-30 22:00:00 "
     assert f"over time, {first}" in " ".join(shown.split())
     assert str(FIRST) not in shown
-    assert json.loads(report.read_text())["lost"]["by_time"][0]["from"] == FIRST
+    content = json.loads(report.read_text())
+    begin = content["lost"]["by_time"][0]
+    assert (begin["from"], begin["begin"]) == (FIRST, first.strip())
+    last = content["lost"]["by_time"][-1]
+    assert parse_instant(last["end"], "us", "it") == last["to"]
+    assert content["windows"] == {"left": "60 s", "right": "60 s"}
+    again = report.with_name("again.html")
+    assert main(["report", str(tmp_path / "out"), f"--html={again}"]) == 0
+    assert again.read_bytes() == (tmp_path / "page.html").read_bytes()
+    capsys.readouterr()
     assert main(["sweep", *words, "--window=10min", "--memory=4", "--policy=dgl"]) == 0
     assert "window 10 min" in " ".join(capsys.readouterr().out.split())
     every = "--aggregate=count(*) every 1min"
