@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack, overload
 
 import pyarrow as pa
 
 from engine.api.frames import Frame
 from engine.api.keywords import takes
 from engine.api.result import Result, kind_of, moments
+from engine.api.tables import sources_of
 from engine.archives.moments import windows_timed
+from engine.jobs.estimate.report import Estimation
 from engine.jobs.estimate.run import run_estimate
 from engine.options import where
 from engine.options.estimate import ESTIMATE, Estimate, estimate_of
+from engine.options.estimate_streams import (
+    ESTIMATE_STREAMS,
+    EstimateStreams,
+    estimate_streams_of,
+)
 from engine.report.estimate_table import estimate_shown
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
@@ -92,13 +99,63 @@ def estimate_archives(
     return EstimateResult(found.aggregates, found.report.content)
 
 
+@takes(ESTIMATE_STREAMS)
+def estimate_streams(
+    streams: Mapping[str, where.PathLike],
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[EstimateStreams],
+) -> EstimateResult:
+    """Estimate totals of the join of 2 to 8 archives as ``winnow estimate --stream`` does.
+
+    Parameters
+    ----------
+    streams : mapping of str to path
+        By name, in order: at equal times, tuples of an earlier stream arrive first. Each a file,
+        folder or glob of Parquet that is sorted by time.
+    executor, progress
+        As for `estimate_archives`.
+    **options
+        As ``winnow estimate`` has them with streams; those of the join are as for
+        `multijoin_streams`. Columns of aggregates are ``NAME.COLUMN``.
+
+    Returns
+    -------
+    EstimateResult
+
+    Raises
+    ------
+    WinnowError
+        If an option is invalid, or an archive cannot be read in stretches.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import pyarrow.parquet as pq
+    >>> rng, folder, places = np.random.default_rng(0), tempfile.mkdtemp(), {}
+    >>> for name in ("a", "b", "c"):
+    ...     places[name] = f"{folder}/{name}.parquet"
+    ...     rows = {"t": np.arange(60_000), "v": rng.random(60_000)}
+    ...     pq.write_table(pa.table(rows), places[name], row_group_size=200)
+    >>> found = estimate_streams(places, predicate="band:v:0.1", time="t", window=5, within="10%")
+    >>> found.report["how"], found.report["read"]["share"] < 0.5
+    ('sample', True)
+    """
+    given = ESTIMATE_STREAMS.from_keywords(options)
+    asked = estimate_streams_of(sources_of(streams), given)
+    found = run_estimate(asked, executor or ThreadExecutor(), progress)
+    return EstimateResult(found.aggregates, found.report.content)
+
+
 class EstimateFound(Result):
     """An estimate: `aggregates` has the estimates of each aggregate, by its text."""
 
     aggregates: Mapping[str, pa.Table] = {}
 
 
-@takes(ESTIMATE)
+@overload
 def estimate(
     left: Frame,
     right: Frame,
@@ -106,40 +163,105 @@ def estimate(
     executor: Executor | None = None,
     progress: Progress | None = None,
     **options: Unpack[Estimate],
-) -> EstimateFound:
-    """Estimate totals of the join of two archives from stretches of their time.
+) -> EstimateFound: ...
+@overload
+def estimate(
+    left: Mapping[str, Frame],
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[EstimateStreams],
+) -> EstimateFound: ...
+def estimate(left: Any, right: Any = None, **options: Any) -> EstimateFound:
+    """Estimate totals of the join of archives from stretches of their time.
 
     Parameters
     ----------
     left, right : path
         File, folder or glob of Parquet that is sorted by time; frames are refused, since what is
-        in memory has been read already.
+        in memory has been read already. Or as `left` alone a mapping of several streams by name,
+        which a `predicate` joins.
     executor : Executor, optional
     progress : callable, optional
     **options
-        As ``winnow estimate`` has them.
+        Of two streams as `engine.estimate_archives` has them, of several as
+        `engine.estimate_streams` has.
 
     Returns
     -------
     EstimateFound
         ``outputs`` has the estimates of the first aggregate; ``plot`` draws it by time.
+
+    Raises
+    ------
+    WinnowError
+        If an option is invalid, or an archive cannot be read in stretches.
     """
-    for side, given in (("left", left), ("right", right)):
-        if not isinstance(given, str | os.PathLike):
-            raise SpecError(
-                f"winnow.estimate reads parts of archives, and {side} is a "
-                f"{type(given).__name__}: give the path of a Parquet file that is sorted by time, "
-                "or use winnow.sample"
-            )
+    if not isinstance(left, Mapping):
+        return _of_two(left, right, **options)
+    if right is not None:
+        raise SpecError("right is one of two streams, and left names several: leave it out")
+    return _of_several(left, **options)
+
+
+@takes(ESTIMATE)
+def _of_two(
+    left: Frame,
+    right: Frame,
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[Estimate],
+) -> EstimateFound:
+    """Estimate totals of the join of two archives.
+
+    Returns
+    -------
+    EstimateFound
+    """
+    _only_paths({"left": left, "right": right, "fact": options.get("fact", "")})
     asked = estimate_of(ESTIMATE.from_keywords({**options, "left": left, "right": right}))
     made = run_estimate(asked, executor or ThreadExecutor(), progress)
+    return _found(made, str(left), "left", asked.base.left_roles.time)
+
+
+@takes(ESTIMATE_STREAMS)
+def _of_several(
+    streams: Mapping[str, Frame],
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[EstimateStreams],
+) -> EstimateFound:
+    """Estimate totals of the join of several archives.
+
+    Returns
+    -------
+    EstimateFound
+    """
+    _only_paths(streams)
+    paths = {name: str(own) for name, own in streams.items()}
+    asked = estimate_streams_of(paths, ESTIMATE_STREAMS.from_keywords(options))
+    made = run_estimate(asked, executor or ThreadExecutor(), progress)
+    first = asked.base.streams[0]
+    return _found(made, str(first.source), first.name, first.time)
+
+
+def _only_paths(given: Mapping[str, object]) -> None:
+    for name, own in given.items():
+        if not isinstance(own, str | os.PathLike):
+            raise SpecError(
+                f"winnow.estimate reads parts of archives, and {name} is a "
+                f"{type(own).__name__}: give the path of a Parquet file that is sorted by time, "
+                "or use winnow.sample"
+            )
+
+
+def _found(made: Estimation, source: str, name: str, time: str) -> EstimateFound:
+    """Return a result whose times are like those of a stream."""
     report, first = made.report.content, next(iter(made.aggregates))
-    source = str(left)
-    kind = moments(report["window"]["tick"], kind_of(source, "left", asked.base.left_roles.time))
+    kind = moments(report["window"]["tick"], kind_of(source, name, time))
     timed = {text: windows_timed(own, kind) for text, own in made.aggregates.items()}
-    found = EstimateFound(
-        timed[first],
-        estimate_shown(made.report, made.aggregates),
-    )
+    found = EstimateFound(timed[first], estimate_shown(made.report, made.aggregates))
     found.aggregates = timed
     return found

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from engine.options import deciding, streams, where
 from engine.options.command import Command, Given, Group
@@ -16,6 +17,7 @@ from engine.options.option import Option, check_fields, options_of
 from engine.options.replay import FACT, JOIN, JobOptions, job_of
 from engine.options.sample import CONFIDENCE, Confidence, specs_of
 from engine.runtime.errors import SpecError
+from engine.runtime.streams import SIDES
 from engine.sampling.aggregates import AggregateSpec
 
 WITHIN = 0.01
@@ -23,7 +25,6 @@ TOTAL = "count(*)"
 SIZES = AUTO, FOOTERS, KEYS = "auto", "footers", "keys"
 _OF_A_REPLAY = ("policy", "params", "split", "estimator", "probe")
 _INSTEAD = {
-    "stream": "an estimate is of two streams: join several with winnow multijoin",
     "lanes": "an estimate reads stretches of time, not lanes: leave it out",
     "policies": "an estimate is of one policy: winnow sweep --within estimates several",
 }
@@ -109,15 +110,12 @@ ESTIMATE = Command(
 )
 
 
-@dataclass(frozen=True)
-class EstimateOptions:
-    """An estimate of the join of two archives.
+@dataclass(frozen=True, kw_only=True)
+class AnyEstimate(ABC):
+    """What is estimated of a join, and how well.
 
     Parameters
     ----------
-    base : JobOptions
-        Archives, windows, combine, start, seed and bad rows; and with a memory, the replay that is
-        estimated.
     aggregates : tuple of str
         As `engine.sampling.aggregates.parse_aggregate` reads them; of an exact join.
     within : float or None
@@ -137,7 +135,6 @@ class EstimateOptions:
         If an option is invalid.
     """
 
-    base: JobOptions
     aggregates: tuple[str, ...] = (TOTAL,)
     within: float | None = None
     confidence: float = CONFIDENCE
@@ -146,7 +143,6 @@ class EstimateOptions:
     sizes: str = AUTO
 
     def __post_init__(self) -> None:
-        check_fields(self, Estimate)
         if not 0 < self.confidence < 1:
             raise SpecError(f"--confidence is {self.confidence:g}; give one between 0 and 1")
         if self.seconds is not None and not self.seconds > 0:
@@ -155,6 +151,51 @@ class EstimateOptions:
             if value is not None and not 0 < value < 1:
                 raise SpecError(f"--{name} is {value:g}; give more than 0% and less than 100%")
         assert self.specs is not None  # noqa: S101 - read here, for its errors
+
+    @property
+    @abstractmethod
+    def names(self) -> Sequence[str]:
+        """The streams' names."""
+
+    @property
+    @abstractmethod
+    def seed(self) -> int:
+        """Of random draws."""
+
+    @cached_property
+    def specs(self) -> tuple[AggregateSpec, ...]:
+        """The aggregates, read."""
+        return specs_of(self.aggregates, self.names)
+
+    @property
+    def target(self) -> float | None:
+        """How far intervals are to reach; None where only time or bytes limit the estimate."""
+        if self.within is None and self.seconds is None and self.read is None:
+            return WITHIN
+        return self.within
+
+
+@dataclass(frozen=True)
+class EstimateOptions(AnyEstimate):
+    """An estimate of the join of two archives.
+
+    Parameters
+    ----------
+    base : JobOptions
+        Archives, windows, combine, start, seed and bad rows; and with a memory, the replay that is
+        estimated.
+
+    Raises
+    ------
+    SpecError
+        If an option is invalid.
+    """
+
+    base: JobOptions
+
+    def __post_init__(self) -> None:
+        check_fields(self, Estimate)
+        super().__post_init__()
         if not self.base.exact and self.base.fact is not None:
             raise SpecError(
                 "--memory is of a replay through facts, which is not estimated: leave it out, or "
@@ -171,17 +212,15 @@ class EstimateOptions:
                 "leave it out, or use winnow sweep --within"
             )
 
-    @cached_property
-    def specs(self) -> tuple[AggregateSpec, ...]:
-        """The aggregates, read."""
-        return specs_of(self.aggregates)
+    @property
+    def names(self) -> Sequence[str]:
+        """The streams' names."""
+        return SIDES
 
     @property
-    def target(self) -> float | None:
-        """How far intervals are to reach; None where only time or bytes limit the estimate."""
-        if self.within is None and self.seconds is None and self.read is None:
-            return WITHIN
-        return self.within
+    def seed(self) -> int:
+        """Of random draws."""
+        return self.base.seed
 
 
 def share_of(option: str, value: object) -> float | None:
@@ -223,9 +262,14 @@ def estimate_of(given: Given) -> EstimateOptions:
     own = {*Precision.__annotations__, *Asked.__annotations__}
     shared = {name: value for name, value in given.items() if name not in own}
     return given.fill(
-        EstimateOptions,
-        base=job_of(Given(given.options, shared)),
-        aggregates=given["aggregates"] or (TOTAL,),
-        within=share_of("--within", given["within"]),
-        read=share_of("--read", given["read"]),
+        EstimateOptions, base=job_of(Given(given.options, shared)), **precision_of(given)
     )
+
+
+def precision_of(given: Given) -> dict[str, Any]:
+    """Return the fields of `AnyEstimate` that are read from options."""
+    return {
+        "aggregates": given["aggregates"] or (TOTAL,),
+        "within": share_of("--within", given["within"]),
+        "read": share_of("--read", given["read"]),
+    }

@@ -17,6 +17,7 @@ from engine.options.option import Option, check_fields, options_of
 from engine.options.replay import JOIN, STREAMS, WHERE, JobOptions, Joined, job_of
 from engine.options.storage import ANYWHERE
 from engine.runtime.errors import SpecError
+from engine.runtime.streams import SIDES
 from engine.runtime.uris import Place, absolute
 from engine.sampling.aggregates import AggregateSpec, parse_aggregate
 from engine.sampling.lane import METHODS
@@ -115,15 +116,17 @@ SAMPLE = Command(
 )
 
 
-def specs_of(aggregates: Sequence[str]) -> tuple[AggregateSpec, ...]:
-    """Return aggregates, read.
+def specs_of(
+    aggregates: Sequence[str], streams: Sequence[str] = SIDES
+) -> tuple[AggregateSpec, ...]:
+    """Return aggregates of streams of these names, read.
 
     Raises
     ------
     SpecError
         If one does not read as an aggregate, or is given twice.
     """
-    found = tuple(map(parse_aggregate, aggregates))
+    found = tuple(parse_aggregate(text, streams) for text in aggregates)
     texts = [spec.text for spec in found]
     for text in texts:
         if texts.count(text) > 1:

@@ -170,7 +170,14 @@ def memory_report(
 
 def window_report(windows: tuple[int, int], unit: str, zone: str | None = None) -> dict[str, Any]:
     """Return the windows, what one tick is, and the time zone."""
-    return {"left": windows[0], "right": windows[1], "tick": unit, "zone": zone}
+    return windows_report(SIDES, windows, unit, zone)
+
+
+def windows_report(
+    streams: Sequence[str], windows: Sequence[int], unit: str, zone: str | None = None
+) -> dict[str, Any]:
+    """Return the windows of streams of these names, what one tick is, and the time zone."""
+    return {**dict(zip(streams, windows, strict=True)), "tick": unit, "zone": zone}
 
 
 def spans(content: Mapping[str, Any]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from estimate_cases import JOIN, large
+from estimate_cases import JOIN, large, several_archives
 
 import engine
 from engine.commands import main
@@ -51,7 +51,6 @@ def test_columns_that_there_are_not(places: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ("--stream=a=b", "join several with winnow multijoin"),
         ("--policies=prob", "winnow sweep --within estimates several"),
         ("--lanes=3", "not lanes: leave it out"),
     ],
@@ -96,3 +95,47 @@ def test_a_target_that_a_limit_keeps_from_is_told(
     assert main([*words, "--within=0.1%"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "0.10 % was asked for, and the widest reaches" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--predicate=equi:k"], "--predicate is of a join of several streams: name them with"),
+        (["--stream=a=x", "--on=k"], "--on is not available with --stream: it is of two streams"),
+        (["--stream=a=x", "--memory=9"], "--memory is not available with --stream: a memory is of"),
+        (["--stream=a=x", "--stream=b=x"], "--predicate is missing"),
+        (["--stream=a"], "--stream is 'a'; write NAME=PATH"),
+    ],
+)
+def test_options_of_two_and_of_several_streams_are_told_apart(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["estimate", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("as_job", [False, True])
+def test_the_command_takes_several_streams(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], as_job: bool
+) -> None:
+    options, report = several_archives(tmp_path), tmp_path / "r.json"
+    if as_job:
+        streams = "".join(f"{name} = {path!r}\n" for name, path in options["streams"].items())
+        (tmp_path / "job.toml").write_text(
+            "predicate = 'band:v:0.1'\ntime = 't'\nwindow = 5\nread = '10%'\n"
+            f"aggregate = ['count by b.g']\n[stream]\n{streams}"
+        )
+        words = [f"--job={tmp_path / 'job.toml'}"]
+    else:
+        words = ["--predicate=band:v:0.1", "--time=t", "--window=a=5,5", "--read=10%"]
+        words += [f"--stream={name}={path}" for name, path in options["streams"].items()]
+        words += ["--aggregate=count by b.g"]
+    assert main(["estimate", "--engine=local", *words, f"--report={report}"]) == 0
+    told, content = capsys.readouterr().out, json.loads(report.read_text())
+    found = engine.estimate_streams(**options, read="10%", aggregates="count by b.g")
+    changing = {"seconds", "exact"}
+    assert {n: own for n, own in content.items() if n not in changing} == {
+        n: own for n, own in found.report.items() if n not in changing
+    }
+    assert "b.g" in told
+    assert "intervals from" in told

@@ -42,7 +42,7 @@ TWINS: dict[str, tuple[Callable[..., Any], ...]] = {
     "replay": (engine.replay_tables, engine.replay_archives),
     "sweep": (engine.sweep_tables, engine.sweep_archives),
     "sample": (engine.sample_tables, engine.sample_archives),
-    "estimate": (engine.estimate_archives,),
+    "estimate": (engine.estimate_archives, engine.estimate_streams),
     "bound": (engine.bound_tables, engine.bound_archives),
     "multijoin": (engine.multijoin_streams,),
     "lookup": (engine.lookup_tables, engine.lookup_archives),
@@ -163,8 +163,9 @@ def test_a_bad_value_is_named_at_every_interface(name: str, keyword: str) -> Non
     with pytest.raises(SpecError, match=f"^{option.written} is 'wrong'; (give|choose)"):
         given(COMMANDS[name], [*rest, f"{option.written}=wrong"])
     for twin in TWINS.get(name, ()):
-        if keyword in inspect.signature(twin).parameters:
-            needed = {"streams": {}} if name == "multijoin" else {}
+        parameters = inspect.signature(twin).parameters
+        if keyword in parameters:
+            needed = {"streams": {}} if "streams" in parameters else {}
             with pytest.raises(SpecError, match=f"^{keyword} is 'wrong'; (give|choose)"):
                 twin(*[None] * (0 if needed else 2), **needed, **{keyword: "wrong"})
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from estimate_cases import JOIN, SEVERAL, large, linked_archives
+from estimate_cases import JOIN, SEVERAL, large, linked_archives, several_archives
 
 import engine
 from spark_plugin.executor import SparkExecutor
@@ -31,10 +31,16 @@ def test_spark_gives_the_same_estimate(spark: Any, tmp_path: Path, asked: dict[s
     assert distributed.report == local.report
 
 
-def test_spark_gives_the_same_estimate_through_facts(spark: Any, tmp_path: Path) -> None:
-    given = {**linked_archives(tmp_path), "aggregates": SEVERAL, "read": "15%"}
-    local = engine.estimate_archives(**given)
-    distributed = engine.estimate_archives(**given, executor=SparkExecutor(spark))
+@pytest.mark.parametrize("several", [False, True])
+def test_spark_gives_the_same_estimate_through_facts_and_of_several_streams(
+    spark: Any, tmp_path: Path, several: bool
+) -> None:
+    made = several_archives(tmp_path) if several else linked_archives(tmp_path)
+    estimated = engine.estimate_streams if several else engine.estimate_archives
+    by = ["count by b.g", "avg(a.v)"] if several else SEVERAL
+    given: dict[str, Any] = {**made, "aggregates": by, "read": "15%"}
+    local = estimated(**given)
+    distributed = estimated(**given, executor=SparkExecutor(spark))
     assert distributed.aggregates == local.aggregates
     for report in (local.report, distributed.report):
         assert report["how"] == "sample"

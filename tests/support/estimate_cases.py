@@ -93,3 +93,16 @@ def linked_archives(folder: Path, rows: int = 40_000) -> dict[str, Any]:
          "id": number}
     )  # fmt: skip
     return {**through(folder, tables, fact, 150), "fact_id": "id", "window": 15}
+
+
+def several_archives(folder: Path, rows: int = 30_000, size: int = 100) -> dict[str, Any]:
+    """Return a join of three archives of which a part suffices."""
+    rng, streams = np.random.default_rng(3), {}
+    for name in "abc":
+        table = pa.table(
+            {"t": np.sort(rng.integers(0, rows, rows)), "v": rng.random(rows),
+             "g": rng.integers(0, 3, rows)}
+        )  # fmt: skip
+        streams[name] = str(folder / f"{name}.parquet")
+        pq.write_table(table, streams[name], row_group_size=size)
+    return {"streams": streams, "predicate": "band:v:0.1", "time": "t", "window": 5}

@@ -31,7 +31,7 @@ from engine.jobs.trial.lead_in import loses_keys
 from engine.lanes.unwritten import Unwritten
 from engine.options.budget import EXPECTED, POOLED
 from engine.options.estimate import EstimateOptions
-from engine.report.envelope import memory_report, plain_parameters
+from engine.report.envelope import memory_report, plain_parameters, window_report
 from engine.runtime.executors import Stages
 from engine.sampling.stretches.interval import Answer
 
@@ -49,7 +49,8 @@ def estimate_replay(options: EstimateOptions, stages: Stages) -> Estimation:
     [found] = outcome.estimates
     number = len(outcome.seen.certain) + len(outcome.seen.by_chance)
     tables = {measure: _table(own, number) for measure, own in found.cells[0].answers.items()}
-    report = build_report(options, plan, joins, outcome, tables, by_time, stages, archives)
+    window = window_report(archives.windows(options.base), archives.unit, archives.zone)
+    report = build_report(options, plan, joins, outcome, tables, by_time, stages, window)
     report.content.update(_details(options, plan, found.cells[0], outcome))
     return Estimation(report, tables, by_time)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +22,13 @@ from engine.jobs.estimate.report import (
     time_table,
     until,
 )
+from engine.jobs.estimate.several import streams_plan
 from engine.jobs.estimate.task import Joined, PairRecipe
 from engine.jobs.frame import open_job
-from engine.options.estimate import AUTO, FOOTERS, KEYS, EstimateOptions
+from engine.jobs.multijoin.join_task import open_join
+from engine.options.estimate import AUTO, FOOTERS, KEYS, AnyEstimate, EstimateOptions
+from engine.options.estimate_streams import EstimateStreamsOptions
+from engine.report.envelope import windows_report
 from engine.runtime.executors import Stages
 from engine.runtime.jit import Floats
 from engine.sampling.stretches.interval import Answer, answer
@@ -31,17 +37,46 @@ from engine.sampling.stretches.interval import Answer, answer
 def estimate_join(options: EstimateOptions, stages: Stages) -> Estimation:
     """Estimate totals of the exact join of two archives."""
     begun = time.perf_counter()
-    stages.progress("footers", 0, 1)
-    with stages.timed("footers"):
+    with _footers(stages):
         archives = open_job(options.base)
         plan = plan_of(options, archives)
-    stages.progress("footers", 1, 1)
-    facts = plan.recipe.facts if isinstance(plan.recipe, PairRecipe) else None
-    fact = {}
-    if facts is not None:
+    more: dict[str, Any] = {}
+    if isinstance(plan.recipe, PairRecipe) and plan.recipe.facts is not None:
         with stages.timed("facts"):
-            fact = {"fact": facts.report}
-    joins = Joins(plan, stages.executor, options.base.seed, until(options, begun))
+            more = {"fact": plan.recipe.facts.report}
+    return _estimated(options, plan, stages, begun, (archives.unit, archives.zone), more)
+
+
+def estimate_streams(options: EstimateStreamsOptions, stages: Stages) -> Estimation:
+    """Estimate totals of the exact join of several archives."""
+    begun = time.perf_counter()
+    with _footers(stages):
+        task = open_join(options.base)
+        plan = streams_plan(options, task)
+    base = task.options
+    more = {"predicate": base.predicate.text, "join_graph": base.graph, "top": base.top}
+    tick = task.columns.unit, task.sources[0].zone
+    return _estimated(options, plan, stages, begun, tick, more)
+
+
+@contextmanager
+def _footers(stages: Stages) -> Iterator[None]:
+    stages.progress("footers", 0, 1)
+    with stages.timed("footers"):
+        yield
+    stages.progress("footers", 1, 1)
+
+
+def _estimated(
+    options: AnyEstimate,
+    plan: Plan,
+    stages: Stages,
+    begun: float,
+    tick: tuple[str, str | None],
+    more: Mapping[str, Any],
+) -> Estimation:
+    """Draw slices and join them; `tick` is what one is, and the time zone."""
+    joins = Joins(plan, stages.executor, options.seed, until(options, begun))
     with stages.timed("stretches"):
         asked = Joining(limits_of(options), plan, joins, stages.progress, plan, options.sizes)
         outcome = asked.run()
@@ -49,10 +84,11 @@ def estimate_join(options: EstimateOptions, stages: Stages) -> Estimation:
     tables = {
         spec.text: own.table for spec, own in zip(options.specs, outcome.estimates, strict=True)
     }
-    report = build_report(options, plan, joins, outcome, tables, by_time, stages, archives)
+    window = windows_report(options.names, plan.recipe.windows, *tick)
+    report = build_report(options, plan, joins, outcome, tables, by_time, stages, window)
     counted = asked.join.measures.counted
     share = asked.passed / max(1, plan.all["bytes"])
-    report.content.update({"sizes": KEYS if counted else FOOTERS, "pass": share, **fact})
+    report.content.update({"sizes": KEYS if counted else FOOTERS, "pass": share, **more})
     return Estimation(report, tables, by_time)
 
 

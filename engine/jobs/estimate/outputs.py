@@ -59,6 +59,31 @@ class StretchOutputs(ABC):
         """Yield the outputs."""
 
 
+class NoOutputs(StretchOutputs):
+    """None, as a stream has no tuples there.
+
+    Parameters
+    ----------
+    streams : int
+    """
+
+    def __init__(self, streams: int) -> None:
+        super().__init__([None] * streams, [0] * streams)
+
+    def totals(self) -> tuple[float, float]:
+        """Return 0."""
+        return 0, 0.0
+
+    def total_of(self, stream: int, values: Floats) -> float:
+        """Return 0."""
+        del stream, values
+        return 0.0
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield nothing."""
+        return iter(())
+
+
 class Pairs(StretchOutputs):
     """The outputs of two streams whose keys are equal.
 

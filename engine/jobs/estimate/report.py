@@ -15,11 +15,9 @@ from engine.jobs.estimate.draw import Joins
 from engine.jobs.estimate.plan import Plan
 from engine.jobs.estimate.replays import ArchiveSlices
 from engine.jobs.estimate.sliced import Slices
-from engine.jobs.frame import Archives
-from engine.options.estimate import EstimateOptions
-from engine.report.envelope import Report, envelope, window_report
+from engine.options.estimate import AnyEstimate
+from engine.report.envelope import Report, envelope
 from engine.runtime.executors import Stages
-from engine.runtime.streams import SIDES
 from engine.sampling.stretches.interval import Answer
 
 
@@ -28,18 +26,18 @@ class Estimation(NamedTuple):
 
     report: Report
     aggregates: dict[str, pa.Table]
-    """Estimates by the texts that asked for them, as `engine.jobs.estimate.cells.Estimated` has
+    """Estimates by the texts that asked for them, as `engine.jobs.estimate.cells.AnyEstimate` has
     them; of a replay by measure."""
     by_time: pa.Table
     """The first of them by parts of time: begin, end, estimate, low, high."""
 
 
-def limits_of(options: EstimateOptions) -> Limits:
+def limits_of(options: AnyEstimate) -> Limits:
     """Return what limits an estimate."""
     return Limits(options.target, options.confidence, options.seconds, options.read)
 
 
-def until(options: EstimateOptions, begun: float) -> float | None:
+def until(options: AnyEstimate, begun: float) -> float | None:
     """Return when to stop, by `time.perf_counter`; None if at no time."""
     return None if options.seconds is None else begun + options.seconds
 
@@ -70,26 +68,25 @@ def time_table(plan: Slices, between: Callable[[int, int], Answer]) -> pa.Table:
 
 
 def build_report(
-    options: EstimateOptions,
+    options: AnyEstimate,
     plan: Plan | ArchiveSlices,
     joins: Joins,
     outcome: Outcome,
     tables: Mapping[str, pa.Table],
     by_time: pa.Table,
     stages: Stages,
-    archives: Archives,
+    window: Mapping[str, Any],
 ) -> Report:
-    """Put an estimate's results together."""
+    """Put an estimate's results together; `window` is what the report says of the windows."""
     read = {name: joins.read[name] for name in plan.all}
     share = joins.read["bytes"] / max(1, plan.all["bytes"])
     reached = max((one.reached for one in outcome.estimates), default=math.inf)
     reached = reached if outcome.whole is None else 0.0
     rows = [int(own.rows.sum()) for own in plan.groups]
-    windows = archives.windows(options.base)
     return Report(
         {
-            "rows": dict(zip(SIDES, rows, strict=True)),
-            "window": window_report(windows, archives.unit, archives.zone),
+            "rows": dict(zip(options.names, rows, strict=True)),
+            "window": dict(window),
             "how": "sample" if outcome.whole is None else "exact join",
             "why": outcome.whole,
             "stopped": joins.stopped,
@@ -110,7 +107,7 @@ def build_report(
             },
             "rounds": [own.draws for own in outcome.rounds],
             "by_time": by_time.to_pylist(),
-            **envelope(stages.seconds, seed=options.base.seed),
+            **envelope(stages.seconds, seed=options.seed),
         }
     )
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from engine.jobs.estimate.budgeted import estimate_replay
-from engine.jobs.estimate.joined import estimate_join
+from engine.jobs.estimate.joined import estimate_join, estimate_streams
 from engine.jobs.estimate.report import Estimation
 from engine.options.estimate import EstimateOptions
+from engine.options.estimate_streams import EstimateStreamsOptions
 from engine.runtime.executors import Executor, Progress, Stages
 
 
 def run_estimate(
-    options: EstimateOptions, executor: Executor, progress: Progress | None = None
+    options: EstimateOptions | EstimateStreamsOptions,
+    executor: Executor,
+    progress: Progress | None = None,
 ) -> Estimation:
-    """Estimate totals of the join of two archives, or recall within a memory.
+    """Estimate totals of a join, or of two archives recall within a memory.
 
     The same for any executor, unless seconds limit it.
     """
+    stages = Stages(executor, progress)
+    if isinstance(options, EstimateStreamsOptions):
+        return estimate_streams(options, stages)
     estimate = estimate_join if options.base.exact else estimate_replay
-    return estimate(options, Stages(executor, progress))
+    return estimate(options, stages)

@@ -116,18 +116,21 @@ def read_streams(
         reader = StreamReader(source, predicate, columns, share, window)
         found.append(reader.read(payload=payload, rejected=rejected))
     parts = [part for part, *_ in found]
+    streams = together(parts, predicate, [own.archive.side for own in sources])
+    _, counts, aside, faults = (list(own) for own in zip(*found, strict=True))
+    return Read(streams, [part.payload for part in parts], counts, aside, faults)
+
+
+def together(parts: Sequence[Tuples], predicate: Predicate, names: Sequence[str]) -> MultiStreams:
+    """Return the tuples of all streams, in arrival order each; names are for messages."""
     sizes = [part.ts.size for part in parts]
-    streams = MultiStreams(
+    return MultiStreams(
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         np.concatenate([part.ts for part in parts]),
         np.concatenate([part.row for part in parts]),
         np.concatenate([part.importance for part in parts]),
-        joined_attributes(
-            predicate, [part.raw for part in parts], [own.archive.side for own in sources]
-        ),
+        joined_attributes(predicate, [part.raw for part in parts], names),
     )
-    _, counts, aside, faults = (list(own) for own in zip(*found, strict=True))
-    return Read(streams, [part.payload for part in parts], counts, aside, faults)
 
 
 class StreamReader:
@@ -178,7 +181,7 @@ class StreamReader:
             self._rows + self._rejected, self._joined, self._nulls, self._rejected, self._in_order
         )
         aside = pa.concat_tables(self._aside) if self._aside else None
-        return _ordered(found), counts, aside, self._faults
+        return ordered(found), counts, aside, self._faults
 
     def _overlaps(self, group: GroupTimes) -> bool:
         return group.high >= self._first and group.low < self._share.end
@@ -241,7 +244,7 @@ class StreamReader:
         return ts, np.where(faults == 0, importances(weights)[1], faults)
 
 
-def _ordered(parts: Sequence[Tuples]) -> Tuples:
+def ordered(parts: Sequence[Tuples]) -> Tuples:
     """Put the parts of a stream together, in arrival order."""
     ts, row, importance = (
         np.concatenate([getattr(part, name) for part in parts])

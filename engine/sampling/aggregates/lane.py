@@ -211,7 +211,7 @@ class LaneAggregates:
     --------
     Two of ten tuples were retained; they gave 3 outputs:
 
-    >>> from engine.sampling.aggregates.spec import parse_aggregate
+    >>> from engine.sampling.aggregates import parse_aggregate
     >>> spec = parse_aggregate("count(*)").resolve("tick", pa.schema([]), pa.schema([]))
     >>> lane = LaneAggregates((spec,), (pa.schema([]), pa.schema([])), independent=False)
     >>> left, right = np.array([4, 4, 7]), np.array([0, 1, 2])

@@ -1,8 +1,8 @@
-"""Aggregates as people write them (P5 4.3, 6.2.4)."""
+"""Aggregates of a join's outputs (P5 4.3, 6.2.4)."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -13,7 +13,6 @@ import pyarrow.types as pt
 from engine.archives import families
 from engine.runtime.errors import InputError, SpecError, did_you_mean
 from engine.runtime.jit import Ints
-from engine.runtime.streams import SIDES
 from engine.runtime.time_units import parse_ticks
 
 
@@ -63,21 +62,21 @@ class Panes(NamedTuple):
 
 
 FUNCTIONS = ("sum", "count", "avg")
-_TOKEN = re.compile(r'\s*(?:(left|right)\s*\.\s*("(?:[^"]|"")+"|[^\s,()"]+)|(importance\b)|(\*))')
-_COLUMN = 'left.COLUMN, right.COLUMN (left."A NAME" with blanks)'
-_HELP = "write it as in 'avg(left.price) by right.region every 10min over 1h'"
 
 
 class Column(NamedTuple):
     """A column of one stream's archive."""
 
     side: int
+    """Place of the stream; 0 left, 1 right."""
     column: str
+    stream: str
+    """Name of the stream."""
 
     @property
     def name(self) -> str:
         """The column as people write it, without quotes."""
-        return f"{SIDES[self.side]}.{self.column}"
+        return f"{self.stream}.{self.column}"
 
 
 @dataclass(frozen=True)
@@ -117,15 +116,15 @@ class AggregateSpec:
             raise SpecError(f"--aggregate {self.text!r} is not resolved: call resolve first")
         return self.panes
 
-    def resolve(self, unit: str, left: pa.Schema, right: pa.Schema) -> AggregateSpec:
+    def resolve(self, unit: str, *schemas: pa.Schema) -> AggregateSpec:
         """Return the aggregate with its columns checked and its windows in ticks.
 
         Parameters
         ----------
         unit : {"tick", "s", "ms", "us", "ns", "day"}
             What one tick is.
-        left, right : pyarrow.Schema
-            Columns of the archives.
+        schemas : pyarrow.Schema
+            Columns of the archives, by stream.
 
         Raises
         ------
@@ -136,11 +135,11 @@ class AggregateSpec:
 
         Examples
         --------
+        >>> from engine.sampling.aggregates import parse_aggregate
         >>> schema = pa.schema([("price", pa.float64())])
         >>> parse_aggregate("sum(left.price) every 1min").resolve("s", schema, schema).panes
         Panes(every=60, over=60)
         """
-        schemas = left, right
         if isinstance(self.value, Column):
             kind = self._type_of(self.value, schemas)
             if self.function != "count":
@@ -154,11 +153,11 @@ class AggregateSpec:
                 )
         return replace(self, panes=self._in_ticks(unit), unit=unit)
 
-    def _type_of(self, column: Column, schemas: tuple[pa.Schema, pa.Schema]) -> pa.DataType:
+    def _type_of(self, column: Column, schemas: Sequence[pa.Schema]) -> pa.DataType:
         schema = schemas[column.side]
         if column.column not in schema.names:
             raise InputError(
-                f"--aggregate {self.text!r}: stream {SIDES[column.side]} has no column "
+                f"--aggregate {self.text!r}: stream {column.stream} has no column "
                 f"{column.column!r}: it has {', '.join(schema.names) or 'none'}."
                 f"{did_you_mean(column.column, schema.names)}"
             )
@@ -194,117 +193,3 @@ def _known(kind: pa.DataType) -> bool:
     return name.startswith("timestamp") or name in (
         "null", "integer", "decimal", "float", "boolean", "date", "string", "binary",
     )  # fmt: skip
-
-
-def parse_aggregate(text: str) -> AggregateSpec:
-    """Parse the text of an aggregate, with names and durations as they are written.
-
-    ``count`` alone is ``count(*)``.
-
-    Parameters
-    ----------
-    text : str
-        ``FUNCTION(VALUE) [by COLUMN, ...] [every LENGTH [over LENGTH]]``; words in any case.
-
-    Raises
-    ------
-    SpecError
-        If it does not read so.
-
-    Examples
-    --------
-    >>> spec = parse_aggregate('avg(left.price) by right."the region" every 10min over 1h')
-    >>> spec.function, spec.value.name, [column.name for column in spec.by]
-    ('avg', 'left.price', ['right.the region'])
-    >>> spec.every, spec.over
-    ('10min', '1h')
-    """
-    found = re.match(r"\s*(\w+)\s*\(", text)
-    if found is None and (bare := re.match(r"\s*count\b", text, re.IGNORECASE)):
-        return replace(parse_aggregate(f"count(*){text[bare.end() :]}"), text=text.strip())
-    if found is None:
-        raise SpecError(f"--aggregate {text!r} does not begin with a function: {_HELP}")
-    function = found[1].lower()
-    if function not in FUNCTIONS:
-        raise SpecError(
-            f"--aggregate {text!r}: there is no function {found[1]!r}: use "
-            f"{', '.join(FUNCTIONS)}.{did_you_mean(function, FUNCTIONS)}"
-        )
-    value, at = _value(text, function, found.end())
-    by: list[Column] = []
-    if word := re.compile(r"\s*by\b", re.IGNORECASE).match(text, at):
-        by, at = _columns(text, word.end())
-    every, over, at = _lengths(text, at)
-    if text[at:].strip():
-        raise SpecError(
-            f"--aggregate {text!r}: {text[at:].strip()!r} is out of place: after the function come "
-            "by, every and over, in this order, each once"
-        )
-    return AggregateSpec(text.strip(), function, value, tuple(by), every, over)
-
-
-def _value(text: str, function: str, at: int) -> tuple[Column | str, int]:
-    """Return the text in the parentheses, and where it ends."""
-    end = re.compile(r"\s*\)")
-    token = _TOKEN.match(text, at)
-    close = end.match(text, token.end()) if token else None
-    if token is None or close is None:
-        inside = text[at:].partition(")")[0].strip()
-        raise SpecError(
-            f"--aggregate {text!r}: {inside!r} is no value: give {_COLUMN}, importance or, of "
-            "count, *"
-        )
-    if token[4] and function != "count":
-        raise SpecError(
-            f"--aggregate {text!r}: {function} of * means nothing: name a column or importance"
-        )
-    value = token[4] or token[3] or _column(token)
-    return value, close.end()
-
-
-def _column(token: re.Match[str]) -> Column:
-    name = token[2]
-    if name.startswith('"'):
-        name = name[1:-1].replace('""', '"')
-    return Column(SIDES.index(token[1]), name)
-
-
-def _columns(text: str, at: int) -> tuple[list[Column], int]:
-    """Return the columns of a list, and where it ends."""
-    columns: list[Column] = []
-    comma = re.compile(r"\s*,")
-    while True:
-        token = _TOKEN.match(text, at)
-        if token is None or token[1] is None:
-            inside = text[at:].partition(",")[0].strip()
-            raise SpecError(
-                f"--aggregate {text!r}: {inside!r} is no column to group by: give {_COLUMN}"
-            )
-        column = _column(token)
-        if column in columns:
-            raise SpecError(f"--aggregate {text!r}: by names {column.name} twice: name it once")
-        columns.append(column)
-        at = token.end()
-        more = comma.match(text, at)
-        if more is None:
-            return columns, at
-        at = more.end()
-
-
-def _lengths(text: str, at: int) -> tuple[str | None, str | None, int]:
-    """Return the texts after `every` and `over`, and where they end."""
-    found = {}
-    for word in ("every", "over"):
-        match = re.compile(rf"\s*\b{word}\b\s*(.*?)\s*(?=\bover\b|\bevery\b|\bby\b|$)",
-                           re.IGNORECASE | re.DOTALL).match(text, at)  # fmt: skip
-        if match is None:
-            continue
-        if not match[1]:
-            raise SpecError(f"--aggregate {text!r}: no length stands after {word}: {_HELP}")
-        found[word], at = match[1], match.end()
-    if "over" in found and "every" not in found:
-        raise SpecError(
-            f"--aggregate {text!r}: over {found['over']} without every: say how often a window "
-            f"begins, as in every {found['over']}"
-        )
-    return found.get("every"), found.get("over"), at

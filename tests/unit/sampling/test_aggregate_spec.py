@@ -26,16 +26,18 @@ def resolved(text: str, unit: str = "s") -> AggregateSpec:
 
 PARSED = {
     "count(*)": ("count", "*", (), None, None),
-    "  SUM ( Left.price )": ("sum", Column(0, "price"), (), None, None),
+    "  SUM ( Left.price )": ("sum", Column(0, "price", "left"), (), None, None),
     "avg(importance) every 5": ("avg", "importance", (), "5", None),
     "count(right.region) by left.name,right.region": (
-        "count", Column(1, "region"), (Column(0, "name"), Column(1, "region")), None, None,
+        "count", Column(1, "region", "right"),
+        (Column(0, "name", "left"), Column(1, "region", "right")), None, None,
     ),
     'sum(left."a name, odd") BY left."q""uote" EVERY 10 min OVER 1h 30min': (
-        "sum", Column(0, "a name, odd"), (Column(0, 'q"uote'),), "10 min", "1h 30min",
+        "sum", Column(0, "a name, odd", "left"), (Column(0, 'q"uote', "left"),),
+        "10 min", "1h 30min",
     ),
     "avg(right.importance) every 1h over 1 day": (
-        "avg", Column(1, "importance"), (), "1h", "1 day",
+        "avg", Column(1, "importance", "right"), (), "1h", "1 day",
     ),
 }  # fmt: skip
 
