@@ -108,6 +108,7 @@ def test_killed_and_begun_again_it_gives_the_rows_of_the_archives_once(
     same(kept(spark, tmp_path), expected)
 
 
+@guards("spark_plugin/streaming", "tests/spark/test_spark_streaming.py")
 def test_each_micro_batch_has_its_rows(spark: Any, tmp_path: Path) -> None:
     parts(tmp_path, [drawn(1), drawn(2)])
     options = {"policy": "dimpprob", "columns": "ids", "partition_by": "group", "memory": 8}

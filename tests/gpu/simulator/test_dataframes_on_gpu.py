@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from spark_cases import ORDER, ROLES, archived, drawn, found, write
-from thorough import THOROUGH
+from thorough import THOROUGH, guards
 
 from engine.lanes.profile import SideProfile
 from spark_plugin import on_gpu
@@ -39,6 +39,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@guards("spark_plugin", "gpu_kernels", "engine/device", "tests/gpu/simulator")
 @pytest.mark.parametrize("name", SETTINGS)
 def test_rows_are_those_of_the_archives(spark: Any, archives: Path, name: str) -> None:
     told: dict[str, Any] = ROLES | TOLD | SETTINGS[name]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from places import BENCHMARKS
+from thorough import guards
 
 from engine.policies import POLICIES
 from gpu_kernels.devices import SimulatedDevice
@@ -26,6 +27,7 @@ def loaded() -> Any:
     return module
 
 
+@guards("benchmarks", "gpu_kernels", "engine/device", "tests/gpu/simulator")
 def test_parity_compares_every_policy(suite: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     small = (Variant("warp", 1, 4, in_shared=True),)
     monkeypatch.setattr(suite, "VARIANTS", small)
