@@ -45,8 +45,9 @@ def _of_join(content: Mapping[str, Any]) -> Iterator[Answer]:
     bound = content.get("bound")
     if bound is not None:
         yield _share("Of the best possible", bound)
-        if bound["any_split"] is not None:
-            yield _share("Of the best of any split", bound["any_split"])
+        whole = bound["any_split"]
+        if whole is not None and any(bound[name] != own for name, own in whole.items()):
+            yield _share("Of the best of any split", whole)
     elif lost["outputs"] and "policy" in content:
         yield Answer("Of the best possible", "not known", "--bound finds it")
 

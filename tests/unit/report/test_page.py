@@ -374,3 +374,14 @@ def test_a_result_keeps_its_request_beside_outputs(tmp_path: Path) -> None:
     winnow.replay(table, table, on="k", time="t", window=1, out=tmp_path / "out")
     kept = (tmp_path / "out" / "_report.json").read_text()
     assert "winnow.replay(left, right, on='k', time='t', window=1, out=" in kept
+
+
+@pytest.mark.parametrize(("split", "cards"), [("even", 1), ("pooled", 0)])
+def test_what_any_split_allows_is_told_once(tmp_path: Path, split: str, cards: int) -> None:
+    times = range(24), range(0, 24, 4)
+    streams = [pa.table({"t": list(at), "k": [own % 3 for own in at]}) for at in times]
+    options = {"on": "k", "time": "t", "window": 9, "memory": 4, "policy": "prob", "bound": True}
+    found = winnow.replay(*streams, split=split, **options)
+    text = found.html(tmp_path / "page.html").read_text()
+    assert text.count("Of the best possible") == 1
+    assert text.count("Of the best of any split") == cards
