@@ -17,7 +17,7 @@ import pytest
 from places import ROOT
 from thorough import guards
 
-from engine.commands import main
+from engine.commands import main, warm
 from engine.runtime.errors import SpecError
 from engine.runtime.source import module_digest
 from spark_plugin.shipping import command, environment
@@ -148,6 +148,28 @@ def test_an_environment_runs_where_it_is_unpacked(tmp_path: Path) -> None:
     missing = run(tmp_path / "env" / "bin" / "python", "-c", "", python="no-such-python")
     assert missing.returncode == 127
     assert "no-such-python is not on this machine: install Python 3." in missing.stderr
+
+
+@pytest.mark.parametrize("asked", [["--kernels", "lookup,replay"], ["--kernels", "none"], []])
+def test_an_environment_has_the_kernels_that_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: list[str]
+) -> None:
+    compiled: list[str] = []
+
+    def ship(folder: Path, names: Sequence[str]) -> None:
+        compiled.extend(names)
+        folder.mkdir()
+        (folder / "a.nbi").touch()
+
+    few = [own for own in packed() if own.name.lower() == "packaging"]
+    monkeypatch.setattr(warm, "ship_kernels", ship)
+    monkeypatch.setattr(environment, "packed", lambda _: few)
+    assert package("--environment", str(tmp_path / "env.tar.gz"), *asked) == 0
+    with tarfile.open(tmp_path / "env.tar.gz") as archive:
+        there = "kernels/a.nbi" in archive.getnames()
+    wanted = {"none": [], "": [*warm.RUNS]}
+    assert compiled == wanted.get("".join(asked[1:]), ["lookup", "replay"])
+    assert there == bool(compiled)
 
 
 def run(*words: str | Path, python: str) -> subprocess.CompletedProcess[str]:
