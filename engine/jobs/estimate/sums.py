@@ -16,7 +16,7 @@ from engine.runtime.errors import InputError
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.aggregates import AggregateSpec
 from engine.sampling.aggregates.layout import GroupIds
-from engine.sampling.aggregates.spec import Column
+from engine.sampling.aggregates.where import Column, all_hold
 
 _DENSE = 1 << 20
 """Combinations of groups that are counted in an array; more are sorted."""
@@ -60,10 +60,10 @@ class _Adding:
         self, specs: Sequence[AggregateSpec], kinds: Sequence[Sequence[pa.DataType]]
     ) -> list[Sums]:
         """Return the sums of every aggregate."""
-        places = [i for i, spec in enumerate(specs) if spec.by]
+        places = [i for i, spec in enumerate(specs) if spec.by or spec.where]
         found = self._grouped([specs[i] for i in places], [kinds[i] for i in places])
         grouped = dict(zip(places, found, strict=True))
-        return [grouped[i] if spec.by else self._total(spec) for i, spec in enumerate(specs)]
+        return [grouped[i] if i in grouped else self._total(specs[i]) for i in range(len(specs))]
 
     def _total(self, spec: AggregateSpec) -> Sums:
         """Return the sums of an aggregate without groups, from counts alone."""
@@ -102,7 +102,7 @@ class _Adding:
     def _grouped(
         self, specs: Sequence[AggregateSpec], kinds: Sequence[Sequence[pa.DataType]]
     ) -> list[Sums]:
-        """Return the sums of aggregates with groups, from the outputs."""
+        """Return the sums of aggregates with groups or conditions, from the outputs."""
         groups = [_Groups(spec, own, self._outputs) for spec, own in zip(specs, kinds, strict=True)]
         cells = {
             spec.value: self._cells(spec.value) for spec in specs if isinstance(spec.value, Column)
@@ -144,12 +144,18 @@ class _Groups:
             )
         self._dense = np.zeros((3, size if size <= _DENSE else 0))
         self._parts: list[tuple[Ints, Floats]] = []
+        self._held = all_hold(spec.where, outputs.payloads, outputs.sizes)
 
     def add(self, chunk: Chunk, value: Floats, number: Floats) -> None:
         """Add outputs with their values, and whether they have one."""
+        members = chunk.members
+        for side, held in self._held.items():
+            kept = held[members[side]]
+            members = [own[kept] for own in members]
+            value, number = value[kept], number[kept]
         code = np.zeros(len(value), np.int64)
         for side, width in zip(self._sides, self._widths, strict=True):
-            code = code * width + self._rows[side][chunk.members[side]]
+            code = code * width + self._rows[side][members[side]]
         weights = np.stack([np.ones(code.size), value, number])
         if self._dense.size:
             size = self._dense.shape[1]

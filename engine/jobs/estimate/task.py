@@ -16,7 +16,6 @@ from engine.jobs.estimate.outputs import Pairs, StretchOutputs
 from engine.jobs.estimate.sums import Sums, sums_of
 from engine.runtime.streams import SIDES
 from engine.sampling.aggregates import AggregateSpec
-from engine.sampling.aggregates.spec import Column
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,7 @@ class Recipe(ABC):
 
     def columns(self, stream: int) -> tuple[str, ...]:
         """Return the columns of a stream that aggregates read."""
-        used = [
-            column
-            for spec in self.specs
-            for column in (*((spec.value,) if isinstance(spec.value, Column) else ()), *spec.by)
-        ]
+        used = [column for spec in self.specs for column in spec.columns]
         return tuple(dict.fromkeys(own.column for own in used if own.side == stream))
 
     @abstractmethod

@@ -110,7 +110,7 @@ def _prepared(
     """Return the lanes. But for bottom-k rows do not depend on them: there are as many as help."""
     base, ranked = options.base, options.method == "bottom-k"
     free = replace(base, memory=(None, None))
-    reads = any(not isinstance(spec.value, str) or spec.by for spec in specs)
+    reads = any(spec.columns for spec in specs)
     return prepare_job(
         base,
         archives,

@@ -14,7 +14,8 @@ from engine.runtime.key_table import KeyTable
 from engine.sampling.aggregates import kernels, layout
 from engine.sampling.aggregates.kernels import NO_PANE
 from engine.sampling.aggregates.layout import ClusterSlots, GroupIds, Partials, Results, SampledRows
-from engine.sampling.aggregates.spec import AggregateSpec, Column, Panes
+from engine.sampling.aggregates.spec import AggregateSpec, Panes
+from engine.sampling.aggregates.where import Column, filtered, kept_of
 from engine.sampling.layout import SIMULTANEOUS, SampledOutputs
 
 T = TypeVar("T", bound=np.generic)
@@ -273,10 +274,15 @@ class _Aggregate:
         self._groups = GroupIds([schemas[c.side].field(c.column).type for c in spec.by])
         self._state = AggregateState(spec.windows, grouped=bool(spec.by), independent=independent)
         self._shift: float | None = None if spec.function == "avg" else 0.0
-        value = [spec.value] if isinstance(spec.value, Column) else []
-        self.columns = (*value, *spec.by)
+        self.columns = spec.columns
 
     def add(self, out: SampledOutputs, cluster: Ints, payload: tuple[pa.Table, pa.Table]) -> None:
+        if self._spec.where:
+            kept = kept_of(self._spec.where, payload, out.ts.size)
+            if not kept.any():
+                return
+            out, cluster = SampledOutputs._make(own[kept] for own in out), cluster[kept]
+            payload = filtered(payload[0], kept), filtered(payload[1], kept)
         value, valid = self._values(out, payload)
         if self._shift is None:
             finite = value[valid & np.isfinite(value)]
@@ -307,8 +313,8 @@ class _Aggregate:
 
     def close(self) -> pa.Table:
         results = self._state.close()
-        schema = layout.lane_schema(self._spec, self._groups.kinds)
-        groups = [kept.take(pa.array(results.group)) for kept in self._groups.values()]
+        schema, group = layout.lane_schema(self._spec, self._groups.kinds), pa.array(results.group)
+        groups = [kept.take(group) for kept in self._groups.values()]
         sums = [pa.array(np.ascontiguousarray(column)) for column in results.sums.T]
         shift = pa.array(np.full(results.window.size, self._shift or 0.0))
         return pa.table([pa.array(results.window), *groups, *sums, shift], schema=schema)

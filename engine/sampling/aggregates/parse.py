@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from engine.runtime.errors import SpecError, did_you_mean
 from engine.runtime.streams import SIDES
-from engine.sampling.aggregates.spec import FUNCTIONS, AggregateSpec, Column
+from engine.sampling.aggregates.spec import FUNCTIONS, AggregateSpec
+from engine.sampling.aggregates.where import Column, Condition, conditions
 
 _HELP = "write it as in 'avg({first}.price) by {last}.region every 10min over 1h'"
 
@@ -21,7 +22,8 @@ def parse_aggregate(text: str, streams: Sequence[str] = SIDES) -> AggregateSpec:
     Parameters
     ----------
     text : str
-        ``FUNCTION(VALUE) [by COLUMN, ...] [every LENGTH [over LENGTH]]``; words in any case.
+        ``FUNCTION(VALUE) [where COLUMN OP VALUE [and ...]] [by COLUMN, ...] [every LENGTH [over
+        LENGTH]]``; words in any case.
     streams : sequence of str
         Names of the streams, in their order.
 
@@ -73,6 +75,9 @@ class _Reading:
             )
         self._at = found.end()
         value = self._value(function)
+        where: tuple[Condition, ...] = ()
+        if word := re.compile(r"\s*where\b", re.IGNORECASE).match(text, self._at):
+            where, self._at = conditions(text, word.end(), self._streams)
         by: tuple[Column, ...] = ()
         if word := re.compile(r"\s*by\b", re.IGNORECASE).match(text, self._at):
             self._at = word.end()
@@ -81,9 +86,9 @@ class _Reading:
         if text[self._at :].strip():
             raise SpecError(
                 f"--aggregate {text!r}: {text[self._at :].strip()!r} is out of place: after the "
-                "function come by, every and over, in this order, each once"
+                "function come where, by, every and over, in this order, each once"
             )
-        return AggregateSpec(text.strip(), function, value, by, every, over)
+        return AggregateSpec(text.strip(), function, value, by, every, over, where=where)
 
     def _value(self, function: str) -> Column | str:
         """Return what is in the parentheses."""

@@ -14,6 +14,7 @@ from engine.archives import families
 from engine.runtime.errors import InputError, SpecError, did_you_mean
 from engine.runtime.jit import Ints
 from engine.runtime.time_units import parse_ticks
+from engine.sampling.aggregates.where import Column, Condition
 
 
 class Panes(NamedTuple):
@@ -64,21 +65,6 @@ class Panes(NamedTuple):
 FUNCTIONS = ("sum", "count", "avg")
 
 
-class Column(NamedTuple):
-    """A column of one stream's archive."""
-
-    side: int
-    """Place of the stream; 0 left, 1 right."""
-    column: str
-    stream: str
-    """Name of the stream."""
-
-    @property
-    def name(self) -> str:
-        """The column as people write it, without quotes."""
-        return f"{self.stream}.{self.column}"
-
-
 @dataclass(frozen=True)
 class AggregateSpec:
     """An aggregate of the join's outputs.
@@ -92,6 +78,8 @@ class AggregateSpec:
         "*" only of a count.
     by : tuple of Column
         Groups; a null is a group of its own.
+    where : tuple of Condition
+        All of which hold for the outputs that count.
     every, over : str or None
         Windows as they were written; None for one window over everything.
     panes : Panes or None
@@ -108,6 +96,13 @@ class AggregateSpec:
     over: str | None = None
     panes: Panes | None = None
     unit: str = "tick"
+    where: tuple[Condition, ...] = ()
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Every column that it reads."""
+        value = (self.value,) if isinstance(self.value, Column) else ()
+        return (*value, *self.by, *(own.column for own in self.where))
 
     @property
     def windows(self) -> Panes:
@@ -151,6 +146,8 @@ class AggregateSpec:
                     f"--aggregate {self.text!r}: column {column.name} has type {kind}, by which "
                     "nothing can be grouped: name numbers, strings, times, booleans or decimals"
                 )
+        for own in self.where:
+            self._check_condition(own, self._type_of(own.column, schemas))
         return replace(self, panes=self._in_ticks(unit), unit=unit)
 
     def _type_of(self, column: Column, schemas: Sequence[pa.Schema]) -> pa.DataType:
@@ -169,6 +166,15 @@ class AggregateSpec:
                 f"--aggregate {self.text!r}: column {column.name} has type {kind}, of which there "
                 f"is no {self.function}: name a column of numbers, or cast it; count takes any"
             )
+
+    def _check_condition(self, own: Condition, kind: pa.DataType) -> None:
+        try:
+            own.holds(pa.array([], kind))
+        except pa.ArrowException as error:
+            raise InputError(
+                f"--aggregate {self.text!r}: column {own.column.name} has type {kind}, which does "
+                f"not compare with {own.value!r}: {error}; give a value of that type"
+            ) from None
 
     def _in_ticks(self, unit: str) -> Panes:
         if self.every is None:

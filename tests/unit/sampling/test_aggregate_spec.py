@@ -7,7 +7,8 @@ import pytest
 
 from engine.runtime.errors import InputError, SpecError
 from engine.sampling.aggregates import parse_aggregate
-from engine.sampling.aggregates.spec import AggregateSpec, Column, Panes
+from engine.sampling.aggregates.spec import AggregateSpec, Panes
+from engine.sampling.aggregates.where import Column
 
 LEFT = pa.schema(
     [
