@@ -4,10 +4,10 @@ Coverage: joins of real archives and of generated ones are written in small row 
 exactly once, and estimated with many seeds: of a fixed share of bytes, and within a target. A total
 over all of the archive counts apart from what goes by time.
 
-Cost: two generated archives are estimated within 1 % and 0.1 % and joined exactly, by winnow in
-stretches (what an estimate falls back to) and by ``winnow replay`` without a budget.
+Cost against error: estimates, samples and exact joins of two generated archives, in a plot.
+``estimate_cost.py`` has the cost of large ones.
 
-    python benchmarks/estimate.py [--seeds 60] [--rows 10000000] [--only NAME ...] [--json FILE]
+    python benchmarks/estimate.py [--seeds 200] [--only NAME ...] [--json FILE]
 
 WINNOW_DATA is the folder of the real archives, shared/data by default.
 """
@@ -18,7 +18,6 @@ import argparse
 import json
 import os
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from estimate_cost import PLACE, timed, written
 from matplotlib.figure import Figure
 
 from engine import estimate_archives, replay_archives, sample_archives
@@ -33,12 +33,8 @@ from engine.report.envelope import versions
 from engine.runtime.executors import SerialExecutor
 
 DATA = Path(os.environ.get("WINNOW_DATA", "shared/data"))
-PLACE = Path(__file__).parent / "results" / "estimate.json"
-CHUNK = 1_000_000
-"""Rows that are generated at a time; archives have a multiple of them."""
-MOST_REPLAYED = 20_000_000
-"""Rows a side up to which ``winnow replay`` is timed, too: it writes lanes."""
 PLOT = Path(__file__).parent.parent / "docs" / "estimate.png"
+HIDDEN = "hidden hot keys"
 SECOND_US, DAY = 1_000_000, 86400
 
 
@@ -119,7 +115,7 @@ def _arrivals(rng: np.random.Generator, rate: np.ndarray, rows: int) -> pa.Table
 def generated(rows: int = 400_000) -> Iterator[Join]:
     """Yield joins whose rate is steady, drifts, comes in bursts or has a period."""
     at, parts = np.arange(2000), 2000
-    for name in ("steady", "drifting", "bursty", "periodic", "hidden hot keys"):
+    for name in ("steady", "drifting", "bursty", "periodic", HIDDEN):
         rng = np.random.default_rng(5)
         rate = np.ones(parts)
         if name == "drifting":
@@ -129,7 +125,7 @@ def generated(rows: int = 400_000) -> Iterator[Join]:
         elif name == "periodic":
             rate = 1 + 0.9 * np.sin(2 * np.pi * at / 50)
         left, right = (_arrivals(rng, rate, rows) for _ in range(2))
-        if name == "hidden hot keys":
+        if name == HIDDEN:
             left, right = (_hot(rng, own, rows) for own in (left, right))
         yield Join(name, left, right, 50, 200, "value", rows // 4, "20%", "3%")
 
@@ -152,7 +148,10 @@ def texts(join: Join) -> list[str]:
 
 
 class Remembering(SerialExecutor):
-    """Does a task once, however many seeds draw it; of estimates that differ in nothing else."""
+    """Joins or replays a slice once, however many seeds draw it.
+
+    For estimates that differ in nothing but their seed.
+    """
 
     def __init__(self) -> None:
         self._found: dict[object, Any] = {}
@@ -160,7 +159,15 @@ class Remembering(SerialExecutor):
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """Yield ``function(item)`` for every item, in order."""
         for item in items:
-            known = item.place, *sorted(item.read.items()), bool(getattr(item, "again", ()))
+            if not hasattr(item, "place"):
+                yield function(item)
+                continue
+            known = (
+                function,
+                item.place,
+                *sorted(item.read.items()),
+                bool(getattr(item, "again", ())),
+            )
             if known not in self._found:
                 self._found[known] = function(item)
             yield self._found[known]
@@ -219,6 +226,10 @@ def coverage(join: Join, seeds: int, folder: Path) -> dict[str, Any]:
         f"read {join.share}": (asked, {"read": join.share}),
         f"within {join.within}": (asked[:1], {"within": join.within}),
     }
+    if join.name == HIDDEN:
+        for sizes in ("keys", "auto"):
+            kinds[f"read 40%, sizes {sizes}"] = asked, {"read": "40%", "sizes": sizes}
+            kinds[f"within 5%, sizes {sizes}"] = asked[:1], {"within": "5%", "sizes": sizes}
     for kind, (names, how) in kinds.items():
         tallies = {name: Tally() for name in names}
         shares, exact = [], 0
@@ -240,35 +251,9 @@ def coverage(join: Join, seeds: int, folder: Path) -> dict[str, Any]:
     return found
 
 
-def timed(function: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the seconds that a call takes, and its result."""
-    begun = time.perf_counter()
-    found = function()
-    return time.perf_counter() - begun, found
-
-
-def written(rows: int, group: int, folder: Path) -> dict[str, Any]:
-    """Write two archives of so many rows, and return what they are."""
-    for name, key in (("left", 1), ("right", 2)):
-        rng = np.random.default_rng(key)
-        schema = pa.schema([("ts", pa.int64()), ("key", pa.int64()), ("importance", pa.float64())])
-        with pq.ParquetWriter(folder / f"{name}.parquet", schema) as file:
-            for first in range(0, rows, CHUNK):
-                columns = {
-                    "ts": np.arange(first, min(rows, first + CHUNK)),
-                    "key": (2000 * rng.random(CHUNK) ** 1.5).astype(np.int64),
-                    "importance": rng.pareto(3, CHUNK) + 1,
-                }
-                file.write_table(pa.table(columns, schema), row_group_size=group)
-    return {
-        "left": folder / "left.parquet", "right": folder / "right.parquet", "on": "key",
-        "time": "ts", "importance": "importance",
-    }  # fmt: skip
-
-
 def compared(rows: int, folder: Path) -> dict[str, Any]:
     """Return seconds and errors of the count: estimates, samples within a memory, exact joins."""
-    given = {**written(rows, 1000, folder), "window": 200}
+    given = {**written("even", rows, 1000, folder), "window": 200}
     estimate_archives(**given, read="2%")  # compiles
     seconds, own = timed(lambda: estimate_archives(**given, within=1e-9))
     truth = own.aggregates["count(*)"]["estimate"][0].as_py()
@@ -325,35 +310,11 @@ def draw(found: dict[str, Any], path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-def cost(rows: int, folder: Path) -> dict[str, Any]:
-    """Time estimates and exact joins of archives of so many rows a side."""
-    given = {**written(rows, 20_000, folder), "window": 2000}
-    asked = ["count", "sum(importance)"]
-    estimate_archives(**given, aggregates=asked, read="2%")  # compiles
-    found: dict[str, Any] = {"rows": rows}
-    for name, within in (("within 1%", "1%"), ("within 0.1%", "0.1%"), ("exact", 1e-9)):
-        seconds, own = timed(lambda within=within: estimate_archives(**given, aggregates=asked, within=within))  # fmt: skip # noqa: E501
-        found[name] = {
-            "seconds": seconds, "how": own.report["how"], "read": own.report["read"]["share"],
-            "rounds": own.report["rounds"], "reached": own.report["within"]["reached"],
-            "outputs": own.aggregates["count"]["estimate"][0].as_py(),
-        }  # fmt: skip
-        print(name, found[name], flush=True)
-    if rows > MOST_REPLAYED:
-        return found
-    with tempfile.TemporaryDirectory() as cache:
-        seconds, own = timed(lambda: replay_archives(**given, cache=cache))
-    found["winnow replay"] = {"seconds": seconds, "outputs": own["exact"]["outputs"]}
-    print("winnow replay", found["winnow replay"], flush=True)
-    return found
-
-
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=60)
-    parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--only", nargs="*", help="names of joins, cost or compared")
+    parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--only", nargs="*", help="names of joins, or compared")
     parser.add_argument("--json", type=Path, default=PLACE)
     given = parser.parse_args()
     found: dict[str, Any] = {"versions": versions(), "seeds": given.seeds}
@@ -364,9 +325,6 @@ def main() -> None:
         if not given.only or join.name in given.only:
             with tempfile.TemporaryDirectory() as folder:
                 joins[join.name] = coverage(join, given.seeds, Path(folder))
-    if not given.only or "cost" in given.only:
-        with tempfile.TemporaryDirectory() as folder:
-            found.setdefault("cost", {})[str(given.rows)] = cost(given.rows, Path(folder))
     if not given.only or "compared" in given.only:
         with tempfile.TemporaryDirectory() as folder:
             found["compared"] = compared(2_000_000, Path(folder))

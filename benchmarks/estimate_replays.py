@@ -6,7 +6,7 @@ Coverage: the joins of ``benchmarks/estimate.py`` are replayed once within 10 % 
 Sweep: two generated archives are swept by all policies and ten memories, from end to end and
 within 1 point of recall; and it is counted how many intervals hold what the whole sweep has.
 
-    python benchmarks/estimate_replays.py [--seeds 40] [--rows 2000000] [--only NAME ...]
+    python benchmarks/estimate_replays.py [--seeds 200] [--rows 2000000] [--only NAME ...]
         [--json FILE]
 
 WINNOW_DATA is the folder of the real archives, shared/data by default.
@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-from estimate import PLACE, Join, generated, real, timed, written
+from estimate import Join, Remembering, generated, real
+from estimate_cost import PLACE, timed, written
 
 from engine import estimate_archives, replay_archives, sweep_archives
 from engine.report.envelope import versions
@@ -52,8 +53,9 @@ def coverage(join: Join, seeds: int, folder: Path) -> dict[str, Any]:
         }  # fmt: skip
         hits: dict[str, list[bool]] = {name: [] for name in MEASURES}
         widths, shares, slices, none = [], [], 0, 0
+        executor = Remembering()
         for seed in range(seeds):
-            own = estimate_archives(**given, read=READ, seed=seed)
+            own = estimate_archives(**given, read=READ, seed=seed, executor=executor)
             shares.append(own.report["read"]["share"])
             slices = own.report["slices"]["all"]
             for name in MEASURES:
@@ -80,7 +82,7 @@ def coverage(join: Join, seeds: int, folder: Path) -> dict[str, Any]:
 def sweep(rows: int, folder: Path) -> dict[str, Any]:
     """Time a whole sweep and an estimated one."""
     given = {
-        **written(rows, 20_000, folder), "windows": 100, "memory": "10%:100%:10%",
+        **written("even", rows, 20_000, folder), "windows": 100, "memory": "10%:100%:10%",
         "targets": {"importance_recall": 0.9},
     }  # fmt: skip
     found: dict[str, Any] = {"rows": rows}
@@ -116,7 +118,7 @@ def sweep(rows: int, folder: Path) -> dict[str, Any]:
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=40)
+    parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--only", nargs="*", help="names of joins, or sweep")
     parser.add_argument("--json", type=Path, default=PLACE)

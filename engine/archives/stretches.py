@@ -16,7 +16,7 @@ from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import Part, group_times
 from engine.archives.source import Archive, unreadable
 from engine.runtime import storage
-from engine.runtime.errors import InputError
+from engine.runtime.errors import InputError, NoStretchesError
 from engine.runtime.jit import Ints
 from engine.runtime.streams import StreamBatch
 
@@ -89,9 +89,10 @@ def row_groups(
     """
     remedy = _REMEDY.format(time=time)
     if archive.format != "parquet":
-        raise InputError(
+        raise NoStretchesError(
             f"{archive.side} archive {archive.where} is {archive.format.upper()}, of which no "
-            f"stretch can be read alone: {remedy}"
+            f"stretch can be read alone: {remedy}",
+            f"{archive.side} is {archive.format.upper()}",
         )
     found, first = [], 0
     for at, file in enumerate(archive.files):
@@ -102,10 +103,11 @@ def row_groups(
             if not group.num_rows:
                 continue
             if times is None:
-                raise InputError(
+                raise NoStretchesError(
                     f"{archive.side} archive: row group {number} of {file.name} does not say from "
                     f"when to when {time} reaches (no statistics, nulls, or a type without): "
-                    f"{remedy}"
+                    f"{remedy}",
+                    f"{archive.side} has no statistics of time",
                 )
             sizes = (
                 sum(group.column(i).total_compressed_size for i in own) for own in (wanted, joined)
@@ -147,9 +149,10 @@ def _check_order(archive: Archive, groups: RowGroups, remedy: str) -> None:
     span = max(1.0, float(groups.high.max()) - float(groups.low.min()))
     overlap = float((groups.high - groups.low).astype(np.float64).sum()) / span
     if overlap > MOST_OVERLAP:
-        raise InputError(
+        raise NoStretchesError(
             f"{archive.side} archive {archive.where} is not sorted by time: {overlap:.0f} of its "
-            f"{groups.rows.size} row groups have tuples of one instant, on average: {remedy}"
+            f"{groups.rows.size} row groups have tuples of one instant, on average: {remedy}",
+            f"{archive.side} is not sorted by time",
         )
 
 

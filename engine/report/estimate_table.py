@@ -41,13 +41,13 @@ def print_estimate(
         console.print(facts_line(content["fact"]))
     if "policy" in content:
         console.print(_kept(content))
-    if content.get("sizes") == "keys":
+    if content.get("sizes") == "keys" and content["slices"]["ticks"] is not None:
         console.print(f"keys of all rows read before: {percent(content['pass'])} of the bytes")
     if content["rejected"]:
         console.print(f"set aside: {number(content['rejected'])} rows with a wrong importance")
     seconds = exact["seconds"]
     details = ""
-    if content["how"] == "sample" and seconds is not None:
+    if content["how"].startswith("sample") and seconds is not None:
         what = "a whole replay" if "policy" in content else "the exact join"
         details = f"{what} would take about {seconds:.2f}"
     print_end(console, content, details)
@@ -103,14 +103,19 @@ def _how(content: Mapping[str, Any]) -> str:
     if content["how"] == "whole replay":
         return f"replayed from end to end: {content['why']}"
     slices, within = content["slices"], content["within"]
+    what = f"stretches of {slices['ticks']:,} ticks"
+    if content["how"] == "sample of keys":
+        what = "parts of the keys"
     said = (
         f"{100 * content['confidence']:g} % intervals from {slices['drawn']:,} of "
-        f"{slices['all']:,} stretches of {slices['ticks']:,} ticks"
+        f"{slices['all']:,} {what}"
     )
     if "lead_in" in content:
         said += f", each after {content['lead_in']['lifetimes']} windows that fill the memory"
     if slices["certain"]:
         said += f", {slices['certain']:,} of them drawn for certain"
+    if content["how"] == "sample of keys":
+        said += f"; all rows were read: {content['why']}"
     if content["stopped"] is not None:
         said += "; stopped by " + ("you" if content["stopped"] == "interrupted" else "--seconds")
     asked, reached = within["asked"], within["reached"]

@@ -18,6 +18,25 @@ class InputError(WinnowError, ValueError):
     """An archive that cannot be read as a stream."""
 
 
+class NoStretchesError(InputError):
+    """Stretches of time of an archive cannot be told apart by footers.
+
+    Parameters
+    ----------
+    message : str
+    short : str
+        The same in a few words.
+    """
+
+    def __init__(self, message: str, short: str = "") -> None:
+        super().__init__(message)
+        self.short = short
+
+    def __reduce__(self) -> tuple[type[NoStretchesError], tuple[str, str]]:
+        """Return what it is made of, as other processes need it."""
+        return type(self), (str(self), self.short)
+
+
 class OutputError(WinnowError, OSError):
     """An output place that cannot be written."""
 

@@ -18,6 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
 from documented import command_of, documented_options, fields, flags_of, named_in, taken
 from places import ROOT, SUPPORT
@@ -212,7 +214,8 @@ OPEN = (
             "estimate",
             (
                 "estimate --window 2 --aggregate count;"
-                "estimate --window 2 --memory 4 --policy prob --read 40%"
+                "estimate --window 2 --memory 4 --policy prob --read 40%;"
+                "estimate --window 2 of text"
             ),
         ),
         ("sweep", "sweep --windows 20 --memory 4,8 --policies dgl --target recall=0.1"),
@@ -226,8 +229,14 @@ def test_every_field_of_the_report_is_documented_and_none_besides(
     assert cli.main(line.split()) == 0
     found = set()
     for command in commands.split(";"):
+        words, ending = command.removesuffix(" of text"), "parquet"
+        if words != command:
+            ending = "csv"
+            for side in ("left", "right"):
+                table = pq.read_table(streams / f"{side}.parquet")
+                pa_csv.write_csv(table, streams / f"{side}.csv")
         told = (
-            f"{command} --left {streams}/left.parquet --right {streams}/right.parquet --on key "
+            f"{words} --left {streams}/left.{ending} --right {streams}/right.{ending} --on key "
             f"--time ts --time-unit s --engine local --report {report}"
         )
         cache = [] if page == "estimate" else ["--cache", str(tmp_path / "lanes")]

@@ -21,6 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cluster import Cluster, waited
+from estimate_cases import JOIN as FEW
+from estimate_cases import large
 from places import SUPPORT
 from spark_cases import drawn, write
 from storage_cases import BUCKET, Store, needs_store, served
@@ -214,6 +216,44 @@ def test_data_frames_are_written_whole_by_sparks_own_committer(
     assert (out / "_SUCCESS").exists()
     columns = ["left_row", "right_row", "ts", "importance"]
     assert dataset(out).select(columns).to_pylist() == whole.rows.select(columns).to_pylist()
+
+
+@pytest.mark.parametrize("_again", TIMES)
+@pytest.mark.parametrize(
+    ("kind", "at", "more"),
+    [
+        ("executor_killed", "join_stretch", {"aggregate": "sum(importance)", "within": "20%"}),
+        *repeats(
+            [
+                ("worker_killed", "join_stretch", {"within": "20%", "sizes": "keys"}),
+                (
+                    "executor_killed",
+                    "replay_slice",
+                    {"memory": "20%", "policy": "prob", "read": "40%"},
+                ),
+            ]
+        ),
+    ],
+)
+def test_an_estimate_is_the_same(
+    cluster: Cluster, tmp_path: Path, kind: str, at: str, more: dict[str, str], _again: int
+) -> None:
+    given = {**large(tmp_path, rows=30_000), **FEW, "importance": "v", "seed": 3, **more}
+
+    def told(engine: str) -> list[str]:
+        own = {**given, "engine": engine, "report": tmp_path / f"{engine}.json"}
+        pairs = [(f"--{name}", str(value)) for name, value in own.items()]
+        return ["estimate", *(word for pair in pairs for word in pair)]
+
+    assert main(told("local")) == 0
+    right(cluster.run(kind="command", argv=told("spark"), fault=fault(tmp_path, kind, at, "after")))
+    assert met(tmp_path)
+    reports = [json.loads((tmp_path / f"{name}.json").read_text()) for name in ("local", "spark")]
+    for report in reports:
+        del report["seconds"], report["exact"]["seconds"]
+    for name, value in reports[0].items():
+        assert reports[1][name] == value, name
+    assert reports[0]["how"] == "sample"
 
 
 def test_a_lane_folder_that_was_left_half_written_is_not_used(

@@ -199,9 +199,9 @@ class Estimating(ABC):
     def _first(self) -> int:
         """Return the slices of the first round."""
         size = self.size()
-        pilot = min(PILOT, self._most(PART * size))
+        pilot = min(PILOT, self.most(PART * size))
         if self.limits.target is None and pilot < FEWEST:
-            return max(1, min(PILOT, self._most(size)))
+            return max(1, min(PILOT, self.most(size)))
         return max(1, pilot)
 
     def _enough(self, own: Round, found: Sequence[Estimates]) -> bool:
@@ -215,7 +215,7 @@ class Estimating(ABC):
         """Return what so many draws cost on average."""
         return float((chances(self.sizes, draws, self.plan.odd) * self.plan.costs).sum())
 
-    def _most(self, size: float) -> int:
+    def most(self, size: float) -> int:
         """Return how many draws cost so much."""
         low, high = 0, self.plan.worth
         while low < high:
@@ -259,7 +259,7 @@ class Estimating(ABC):
             most = min(most, max(self.needed(own, found), own.draws + -(-own.draws // 3)))
         else:
             most = self.plan.worth
-        draws = min(most, self._most(self.size()))
+        draws = min(most, self.most(self.size()))
         return draws if draws > own.draws else None
 
     def _everything_pays(self, draws: int) -> str | None:

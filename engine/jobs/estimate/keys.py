@@ -88,7 +88,7 @@ def _spread(
     """Return the rows that have a key, as far as it and the order of rows tell of them."""
     times, keys = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for file, low, high in files:
-        rows, key = _keys(group_columns(file, side, [*dict.fromkeys(on)]), on, joined)
+        rows, key = keys_of(group_columns(file, side, [*dict.fromkeys(on)]), on, joined)
         parts = [
             begin + _even(end - begin + 1, last - first)
             for begin, end, (first, last) in zip(low, high, file.rows, strict=True)
@@ -100,7 +100,7 @@ def _spread(
     return StreamBatch(ts[order], np.arange(ts.size), key[order], np.ones(ts.size))
 
 
-def _keys(table: pa.Table, on: Sequence[str], joined: JoinColumns) -> tuple[Ints, Ints]:
+def keys_of(table: pa.Table, on: Sequence[str], joined: JoinColumns) -> tuple[Ints, Ints]:
     """Return the places of the rows that have every join attribute, and their keys."""
     table, rows = decoded(table), np.arange(table.num_rows)
     lacking = [table.column(name).is_null() for name in on if table.column(name).null_count]

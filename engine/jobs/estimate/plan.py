@@ -13,7 +13,7 @@ from engine.archives.roles import JoinColumns, Roles, check_roles, check_streams
 from engine.archives.source import Archive
 from engine.archives.stretches import RowGroups, to_read
 from engine.jobs.estimate.facts import ThroughFacts
-from engine.jobs.estimate.sliced import Slices, amounts, groups_of, needed, sliced
+from engine.jobs.estimate.sliced import Slices, Task, amounts, groups_of, needed, sliced
 from engine.jobs.estimate.task import PairRecipe, Recipe, StretchTask, join_stretch
 from engine.jobs.frame import Archives
 from engine.options.estimate import EstimateOptions
@@ -47,7 +47,7 @@ class Plan(Slices):
     def _needed(self, first: Ints, last: Ints, what: str) -> Floats:
         return needed(self.groups, self.recipe.windows, first, last, what)
 
-    def task(self, place: int, draws: int = 0) -> StretchTask:
+    def task(self, place: int, draws: int = 0) -> Task:
         """Return the stretch of one slice."""
         del draws
         return self.stretch(place, place + 1)
@@ -91,19 +91,31 @@ def plan_of(options: EstimateOptions, archives: Archives) -> Plan:
     WinnowError
         If stretches cannot be read, or a column or an aggregate is invalid.
     """
+    recipe = recipe_of(options, archives)
+    columns = [recipe.columns(side) for side in (0, 1)]
+    groups = groups_of(archives[:2], recipe.roles, recipe.joined[0], columns)
+    panes = [own.windows.every for own in recipe.specs if own.windows.every]
+    edges, measures = sliced(groups, recipe.windows, archives.start_ts(options.base), panes)
+    return Plan(edges, measures, archives[:2], recipe, groups)
+
+
+def recipe_of(options: EstimateOptions, archives: Archives) -> PairRecipe:
+    """Return how stretches of two archives are joined.
+
+    Raises
+    ------
+    WinnowError
+        If a column or an aggregate is invalid.
+    """
     base = options.base
     schemas = archives.left.schema, archives.right.schema
     specs = tuple(spec.resolve(archives.unit, *schemas) for spec in options.specs)
     roles, joined, facts = _joined(options, archives)
-    windows = archives.windows(base)
-    recipe = PairRecipe(
-        windows, base.combine, specs, tuple(kinds_of(spec, schemas) for spec in specs),
+    return PairRecipe(
+        archives.windows(base), base.combine, specs,
+        tuple(kinds_of(spec, schemas) for spec in specs),
         base.bad_rows == "quarantine", roles, joined, facts,
     )  # fmt: skip
-    groups = groups_of(archives[:2], roles, joined[0], [recipe.columns(side) for side in (0, 1)])
-    panes = [own.windows.every for own in specs if own.windows.every]
-    edges, measures = sliced(groups, windows, archives.start_ts(base), panes)
-    return Plan(edges, measures, archives[:2], recipe, groups)
 
 
 def _joined(

@@ -5,8 +5,10 @@ from __future__ import annotations
 from engine.jobs.estimate.budgeted import estimate_replay
 from engine.jobs.estimate.joined import estimate_join, estimate_streams
 from engine.jobs.estimate.report import Estimation
+from engine.jobs.estimate.universe import estimate_by_keys
 from engine.options.estimate import EstimateOptions
 from engine.options.estimate_streams import EstimateStreamsOptions
+from engine.runtime.errors import NoStretchesError
 from engine.runtime.executors import Executor, Progress, Stages
 
 
@@ -22,5 +24,11 @@ def run_estimate(
     stages = Stages(executor, progress)
     if isinstance(options, EstimateStreamsOptions):
         return estimate_streams(options, stages)
-    estimate = estimate_join if options.base.exact else estimate_replay
-    return estimate(options, stages)
+    if not options.base.exact:
+        return estimate_replay(options, stages)
+    try:
+        return estimate_join(options, stages)
+    except NoStretchesError as error:
+        if options.base.fact is not None:
+            raise
+        return estimate_by_keys(options, stages, error)

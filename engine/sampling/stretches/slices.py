@@ -200,23 +200,23 @@ class Measures(NamedTuple):
     def odd(self) -> Ints:
         """Places of slices that are unlike the others, the most unlike first: (n,) int64.
 
-        Their pairs are to their tuples as in no others, by Tukey's outer fences: gaps are in them,
-        or lone bursts, about whose ends footers know least.
+        They have far fewer pairs for their tuples than others, by Tukey's outer fence: there are
+        gaps in them, about whose ends footers know least, and they are small, so that few samples
+        would have one. Bursts, on the other side, are large.
         """
         some = np.flatnonzero((self.pairs > 0) & (self.tuples > 0))
         if not some.size:
             return some
         ratio = np.log(self.pairs[some] / self.tuples[some])
         first, third = np.quantile(ratio, [0.25, 0.75])
-        far = np.maximum(first - ratio, ratio - third) / max(third - first, _ALIKE)
+        far = (first - ratio) / max(third - first, _ALIKE)
         order = np.argsort(-far, kind="stable")
         found: Ints = some[order[far[order] > _FENCE]]
         return found
 
     def sizes(self, shares: Floats) -> Floats:
         """Return what each slice is worth joining, of which so much goes by each measure."""
-        found: Floats = shares @ np.stack(self[:3])
-        return found
+        return _mixed(shares, self[:3])
 
     def shares(self, places: Ints, chance: Floats, totals: Floats) -> Floats:
         """Return the shares with which estimates should vary least: (3,) float64.
@@ -235,12 +235,19 @@ class Measures(NamedTuple):
             What they came to.
         """
         best = np.zeros(len(SHARES))
-        drawn = SHARES @ np.stack(self[:3])[:, places]
+        drawn = _mixed(SHARES[:, :, None], [own[places] for own in self[:3]])
         for total in totals.T:
             squares = (total**2 / (chance * drawn)).sum(axis=1)
             if np.isfinite(squares).all() and squares.min() > 0:
                 best += squares / squares.min()
         return SHARES[best.argmin()] if best.any() else self.first
+
+
+def _mixed(shares: Floats, measures: Sequence[Floats]) -> Floats:
+    """Return a mixture. Term by term, for the last digits of matrix products differ by machine."""
+    parts = np.moveaxis(shares, 1, 0) if shares.ndim > 1 else shares
+    found: Floats = parts[0] * measures[0] + parts[1] * measures[1] + parts[2] * measures[2]
+    return found
 
 
 def by_keys(rows: Ints, key_bytes: Ints) -> Floats:

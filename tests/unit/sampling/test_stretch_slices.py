@@ -132,14 +132,14 @@ def test_a_slice_without_rows_has_no_size_and_any_other_has_one() -> None:
     assert found[-1] > 3 * found[0]
 
 
-def test_slices_with_gaps_and_lone_bursts_are_unlike_the_others() -> None:
+def test_slices_with_gaps_are_unlike_the_others() -> None:
     rng = np.random.default_rng(4)
     tuples = rng.uniform(0.9, 1.1, 200)
     pairs = tuples**2 * rng.uniform(0.98, 1.02, 200)
-    tuples[[30, 70, 90]] = 0.5, 3.0, 0.0
-    pairs[[30, 70, 90, 95]] = 0.05, 40.0, 0.0, 0.0
+    tuples[[30, 40, 70, 90]] = 0.5, 0.4, 3.0, 0.0
+    pairs[[30, 40, 70, 90, 95]] = 0.05, 0.03, 40.0, 0.0, 0.0
     found = Measures(pairs / pairs.sum(), tuples / tuples.sum(), pairs / pairs.sum())
-    assert found.odd.tolist() in ([70, 30], [30, 70])
+    assert found.odd.tolist() == [40, 30]
     drift = np.linspace(1, 9, 200)
     assert not Measures(drift**2, drift, drift**2).odd.size
     assert not Measures(np.ones(3), np.ones(3), np.ones(3)).odd.size

@@ -1,0 +1,243 @@
+"""Passes over all rows of an archive: tuples by the part of the keys that theirs is in.
+
+For archives without order or statistics, of which no stretch of time can be read alone.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from engine.archives.normalise import FaultTally, Normalised, bad_rows_error, normalise
+from engine.archives.roles import JoinColumns, Roles
+from engine.archives.rows import Part, Rows
+from engine.archives.source import Archive
+from engine.archives.stretches import FileGroups, StretchTuples, group_columns, read_groups
+from engine.jobs.estimate.keys import keys_of
+from engine.runtime import storage
+from engine.runtime.jit import Ints
+from engine.runtime.streams import SIDES, StreamBatch
+
+BUCKETS = 1 << 14
+"""Parts of the keys, by hash."""
+_ROWS = 1_000_000
+"""Of a task, about, where row groups tell them."""
+_MIX = tuple(np.uint64(own) for own in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+
+
+def buckets_of(key: Ints) -> Ints:
+    """Return the part that each key is in, by SplitMix64's mixing: (n,) int64.
+
+    Examples
+    --------
+    >>> buckets_of(np.array([1, 2, 1])).tolist()
+    [1509, 5258, 1509]
+    """
+    word = key.view(np.uint64)
+    with np.errstate(over="ignore"):
+        word = (word ^ (word >> np.uint64(30))) * _MIX[0]
+        word = (word ^ (word >> np.uint64(27))) * _MIX[1]
+    mixed = word ^ (word >> np.uint64(31))
+    return (mixed % np.uint64(BUCKETS)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A part of an archive: a file, or row groups of one."""
+
+    side: int
+    archive: Archive
+    """With this file alone."""
+    groups: FileGroups | None
+    """None of text."""
+    roles: Roles
+    joined: JoinColumns
+    columns: tuple[str, ...]
+    """Read besides those of the roles."""
+    quarantine: bool
+    bytes: int
+    """That are read of it: of text the whole file."""
+    key_bytes: int
+    """The same where keys alone are read."""
+    row_groups: int
+
+
+def sources_of(
+    archive: Archive, side: int, roles: Roles, joined: JoinColumns, columns: tuple[str, ...],
+    *, quarantine: bool,
+) -> list[Source]:  # fmt: skip
+    """Return the parts of an archive."""
+    found, first = [], 0
+    for file in archive.files:
+        own = replace(archive, files=(file,))
+        common = (roles, joined, columns, quarantine)
+        if archive.format != "parquet":
+            found.append(Source(side, own, None, *common, file.size, file.size, 0))
+            continue
+        with storage.parquet_file(file.path) as opened:
+            footer = opened.metadata
+        wanted = [_stored(footer, names) for names in ((*roles.columns, *columns), roles.on)]
+        begin = first
+        run: list[int] = []
+        for number in range(footer.num_row_groups):
+            run.append(number)
+            rows = sum(footer.row_group(at).num_rows for at in run)
+            if rows < _ROWS and number + 1 < footer.num_row_groups:
+                continue
+            ends = np.cumsum([0, *(footer.row_group(at).num_rows for at in run)]) + first
+            groups = FileGroups(
+                file.path, file.name, file.changed, tuple(run),
+                tuple(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)), begin,
+                archive.folders,
+            )  # fmt: skip
+            sizes = [
+                sum(footer.row_group(at).column(i).total_compressed_size for at in run for i in one)
+                for one in wanted
+            ]
+            found.append(Source(side, own, groups, *common, sizes[0], sizes[1], len(run)))
+            first, run = int(ends[-1]), []
+    return found
+
+
+def _stored(footer: pq.FileMetaData, columns: tuple[str, ...]) -> list[int]:
+    names = [footer.schema.column(i).path for i in range(footer.num_columns)]
+    return [i for i, name in enumerate(names) if name.partition(".")[0] in columns]
+
+
+@dataclass(frozen=True)
+class ScanTask:
+    """A part of an archive to go through."""
+
+    source: Source
+    wanted: NDArray[np.bool_] | None
+    """(BUCKETS,) bool. Parts of the keys whose tuples are kept; None to count keys alone."""
+
+
+class Scanned(NamedTuple):
+    """What a part of an archive has."""
+
+    side: int
+    rows: int
+    counts: Ints
+    """(BUCKETS,) int64. Rows of each part of the keys; empty if tuples are kept."""
+    tuples: StretchTuples | None
+    bucket: Ints
+    """Of each of them."""
+    seconds: float
+
+
+def scan(task: ScanTask) -> Scanned:
+    """Go through a part of an archive."""
+    begun = time.perf_counter()
+    side, wanted = task.source.side, task.wanted
+    if wanted is None:
+        counts, rows = np.zeros(BUCKETS, np.int64), 0
+        for table in _keys(task.source):
+            rows += table.num_rows
+            _, key = keys_of(table, task.source.roles.on, task.source.joined)
+            counts += np.bincount(buckets_of(key), minlength=BUCKETS)
+        none = np.empty(0, np.int64)
+        return Scanned(side, rows, counts, None, none, time.perf_counter() - begun)
+    kept, rows, rejected = list[tuple[Normalised, Ints, Ints]](), 0, 0
+    for found in _tuples(task.source):
+        bucket = buckets_of(found.key)
+        rows += found.ts.size
+        rejected += found.rejected.num_rows
+        at = np.flatnonzero(wanted[bucket])
+        kept.append((found, at, bucket[at]))
+    tuples, bucket = _together(kept, task.source.columns, rejected)
+    none = np.empty(0, np.int64)
+    return Scanned(side, rows, none, tuples, bucket, time.perf_counter() - begun)
+
+
+def _together(
+    kept: list[tuple[Normalised, Ints, Ints]], columns: tuple[str, ...], rejected: int
+) -> tuple[StretchTuples, Ints]:
+    none = np.empty(0, np.int64)
+    if not kept:
+        return StretchTuples(StreamBatch(none, none, none, np.empty(0)), None, rejected), none
+    ts, row, key, importance = (
+        np.concatenate([getattr(found, name)[at] for found, at, _ in kept])
+        for name in ("ts", "row", "key", "importance")
+    )
+    payload = None
+    if columns:
+        payload = pa.concat_tables(
+            [found.payload.select(list(columns)).take(at) for found, at, _ in kept]
+        )
+    batch = StreamBatch(ts, row, key, importance)
+    return StretchTuples(batch, payload, rejected), np.concatenate([own for *_, own in kept])
+
+
+def _keys(source: Source) -> Iterator[pa.Table]:
+    on = [*dict.fromkeys(source.roles.on)]
+    if source.groups is not None:
+        yield group_columns(source.groups, SIDES[source.side], on)
+        return
+    for part in _parts(source, on):
+        yield part.table
+
+
+def _parts(source: Source, columns: list[str]) -> Iterator[Part]:
+    """Yield the rows of text; a cell that does not convert is one of a row that is wrong."""
+    roles = source.roles
+    lenient = [name for name in (roles.time, roles.importance) if name is not None]
+    with tempfile.TemporaryDirectory() as folder:
+        yield from Rows(source.archive, lenient, Path(folder)).parts(columns)
+
+
+def _tuples(source: Source) -> Iterator[Normalised]:
+    roles, joined, side = source.roles, source.joined, SIDES[source.side]
+    if source.groups is not None:
+        yield read_groups(
+            source.groups, side, roles, joined, source.columns, quarantine=source.quarantine
+        )
+        return
+    tally = FaultTally()
+    for part in _parts(source, [*dict.fromkeys([*roles.columns, *source.columns])]):
+        found = normalise(part.table, roles, joined, part.first)
+        tally.add(part, found)
+        yield found
+    if tally and not source.quarantine:
+        raise bad_rows_error(tally.bad_rows(roles))
+
+
+def by_group(found: Sequence[Scanned], of: Ints, groups: int) -> list[StretchTuples]:
+    """Return the tuples of each group, in the order of time.
+
+    Parameters
+    ----------
+    found : sequence of Scanned
+        Of one side, all of its archive.
+    of : (BUCKETS,) int64
+        The group that each part of the keys is of.
+    groups : int
+    """
+    group = of[np.concatenate([own.bucket for own in found])]
+    tuples = [own.tuples for own in found if own.tuples is not None]
+    ts, key, importance = (
+        np.concatenate([getattr(own.batch, name) for own in tuples])
+        for name in ("ts", "key", "importance")
+    )
+    order = np.lexsort((ts, group))
+    payloads = [own.payload for own in tuples if own.payload is not None]
+    payload = pa.concat_tables(payloads).take(order) if payloads else None
+    ts, key, importance = (own[order] for own in (ts, key, importance))
+    edges = np.searchsorted(group[order], np.arange(groups + 1)).tolist()
+    parts = []
+    for begin, end in pairwise(edges):
+        own = slice(begin, end)
+        batch = StreamBatch(ts[own], np.arange(end - begin), key[own], importance[own])
+        part = None if payload is None else payload.slice(begin, end - begin)
+        parts.append(StretchTuples(batch, part, 0))
+    return parts
