@@ -70,9 +70,9 @@ def cases() -> Iterator[Case]:
             group=500, read="30%", **{f"fact_{change}": "ts"},
         )  # fmt: skip
     yield _star(
-        "bpi2020/permit_submitted", "bpi2020/declaration_paid", "bpi2020/declaration_submitted",
-        ("key", "decl"), name="bpi2020, facts that begin", importance="importance",
-        window=7 * DAY, group=50, read="40%", fact_begin="ts",
+        "bpi2020/trip_end", "bpi2020/declaration_paid", "bpi2020/declaration_submitted",
+        ("key", "decl"), name="bpi2020", importance="importance", window=14 * DAY, group=50,
+        read="40%",
     )  # fmt: skip
     beijing = {name: _table(f"beijing/{name}") for name in ("aotizhongxin", "dongsi", "tiantan")}
     yield Case(
@@ -88,7 +88,7 @@ def cases() -> Iterator[Case]:
         {"predicate": "band:value:0.05", "time": "ts", "window": 300, "importance": "value"},
         200, "20%",
     )  # fmt: skip
-    for name, burst in (("steady", 1.0), ("bursty", 20.0)):
+    for name, burst, read in (("steady", 1.0, "20%"), ("bursty", 20.0, "40%")):
         rng = np.random.default_rng(5)
         rate = np.where(np.arange(1000) % 100 < 2, burst, 1.0)
         part = [np.sort(rng.choice(1000, 60_000, p=rate / rate.sum())) for _ in range(3)]
@@ -102,7 +102,7 @@ def cases() -> Iterator[Case]:
         yield Case(
             f"{name}, distance", streams,
             {"predicate": "distance:x,y:0.1", "time": "ts", "window": 20, "importance": "w"},
-            100, "20%",
+            100, read,
         )  # fmt: skip
 
 
