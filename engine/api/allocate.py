@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from engine.jobs.allocate.report import build_report
@@ -14,6 +13,7 @@ from engine.options.command import read_toml
 from engine.report.allocation import draw
 from engine.report.figures import check_folder
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
+from engine.runtime.uris import place_of
 
 
 def allocate_joins(
@@ -51,10 +51,10 @@ def allocate_joins(
         If a job is invalid, an archive cannot be read, or the plots cannot be written.
     """
     if plots is not None:
-        check_folder(Path(plots))
-    content = jobs if isinstance(jobs, Mapping) else read_toml(Path(jobs))
-    options = allocate_of(content, None if cache is None else Path(cache))
+        check_folder(place_of(str(plots)))
+    content = jobs if isinstance(jobs, Mapping) else read_toml(place_of(str(jobs)))
+    options = allocate_of(content, None if cache is None else place_of(str(cache)))
     report = build_report(run_allocation(options, executor or ThreadExecutor(), progress))
     if plots is not None:
-        draw(report.content, Path(plots))
+        draw(report.content, place_of(str(plots)))
     return report.content

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -16,9 +15,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from engine.runtime import storage
-from engine.runtime.disk import full_disk_reported, whole_file
+from engine.runtime.disk import full_disk_reported, scratch_home
 from engine.runtime.errors import InputError, OutputError
-from engine.runtime.uris import Uri
+from engine.runtime.places import written
+from engine.runtime.uris import Uri, place_of
 
 T = TypeVar("T")
 NULLS = ["", "null", "NULL", "NA", "N/A", "#N/A", "n/a", "<NA>", "\\N"]
@@ -187,11 +187,12 @@ def spool(task: SpoolTask) -> tuple[str, ...]:
 
 def _copy(task: SpoolTask, types: dict[str, pa.DataType]) -> None:
     schema = pa.schema([(name, types[name]) for name in task.schema.names])
-    out = Path(task.out)
+    out = place_of(task.out)
+    home = scratch_home() if isinstance(out, Uri) else out
     with (
         _open(task.path, types) as reader,
-        full_disk_reported("copy of a CSV file", out, "name another folder by --cache or TMPDIR"),
-        whole_file(out, out.parent) as own,
+        full_disk_reported("copy of a CSV file", home, "name another folder by --cache or TMPDIR"),
+        written(out, out.parent) as own,
         pq.ParquetWriter(own, schema, compression="lz4") as writer,
     ):
         for batch in reader:

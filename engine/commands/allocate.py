@@ -11,9 +11,9 @@ from engine.jobs.allocate.run import run_allocation
 from engine.options import where
 from engine.options.allocate import allocate_of
 from engine.options.command import Command, Group, read_toml
-from engine.options.kinds import PLACE
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option
+from engine.options.storage import ANYWHERE, Storage
 from engine.report.allocation import allocation_shown, draw
 from engine.report.figures import check_folder
 
@@ -23,7 +23,7 @@ class Jobs(TypedDict, total=False):
 
     jobs: Annotated[
         where.PathLike,
-        Option("TOML file of the memory and the joins that share it", PLACE, positional=True),
+        Option("TOML file of the memory and the joins that share it", ANYWHERE, positional=True),
     ]
 
 
@@ -31,7 +31,7 @@ class Plots(TypedDict, total=False):
     """What is drawn."""
 
     plots: Annotated[
-        where.PathLike | None, Option("folder of plots of memory and recall, by join", PLACE)
+        where.PathLike | None, Option("folder of plots of memory and recall, by join", ANYWHERE)
     ]
 
 
@@ -40,7 +40,7 @@ COMMAND = Command(
     MEANINGS["allocate"],
     (
         Group("", (Jobs,)),
-        Group("where", (where.Engine, where.Cache)),
+        Group("where", (where.Engine, where.Cache, Storage)),
         Group("output", (where.Report, Plots)),
     ),
     example="winnow allocate joins.toml --plots plots",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from engine.commands.asked import Asked
@@ -24,6 +23,7 @@ from engine.options.explain import (
 )
 from engine.report.envelope import Report, check_place
 from engine.report.order_tables import explain_shown
+from engine.runtime.uris import place_of
 
 COMMAND = EXPLAIN
 
@@ -62,7 +62,7 @@ def show(
         sys.stdout.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
         return
     if asks.json is not None:
-        Report(content).save(Path(asks.json))
+        Report(content).save(place_of(asks.json))
     told.tell(shown)
 
 
@@ -73,7 +73,7 @@ def run(asked: Asked) -> int:
     asks = question(given)
     told = telling(asked, given)
     if asks.json not in {None, STANDARD_OUTPUT}:
-        check_place(Path(str(asks.json)))
+        check_place(place_of(str(asks.json)))
     if "stream" in given:
         found = measured_archives(given)
         show(told, found.statistics, asks._replace(tau=found.tau), found.measured, found.unit)

@@ -14,6 +14,7 @@ from engine.options.kinds import Flag
 from engine.options.meanings import cited
 from engine.options.option import Option
 from engine.runtime.errors import SpecError
+from engine.runtime.uris import storing
 
 _HELP = "show this help message and exit"
 _HELP_ALL = "explain every option and exit"
@@ -169,8 +170,9 @@ def collected(command: Command, values: Mapping[str, Any]) -> dict[str, Any]:
     """
     if "job" not in values or "job" not in command.options:
         return dict(values)
-    path = command.options["job"].read(values["job"])
-    table = values_of(command, read_toml(path), f"job file {path}: ")
+    with storing(command.storage(values)):
+        path = command.options["job"].read(values["job"])
+        table = values_of(command, read_toml(path), f"job file {path}: ")
     for name in table.keys() & values.keys():
         command.options[name].read(table[name])  # wrong is wrong, though the command line wins
     return table | {name: value for name, value in values.items() if name != "job"}

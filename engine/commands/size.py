@@ -12,9 +12,10 @@ from engine.models.profile.model import ArrivalProfile
 from engine.options import deciding, streams, where
 from engine.options.budget import parse_amounts
 from engine.options.command import Command, Group
-from engine.options.kinds import NUMBER, NUMBERS, PLACE, WHOLE
+from engine.options.kinds import NUMBER, NUMBERS, WHOLE
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option
+from engine.options.storage import ANYWHERE, Storage
 from engine.report.tables import table_of, terminal
 from engine.runtime.errors import SpecError
 
@@ -36,7 +37,7 @@ class Replayed(TypedDict, total=False):
     """The replay."""
 
     profile: Annotated[
-        where.PathLike, Option("JSON file that winnow profile wrote (required)", PLACE)
+        where.PathLike, Option("JSON file that winnow profile wrote (required)", ANYWHERE)
     ]
     row_bytes: Annotated[
         str,
@@ -75,7 +76,7 @@ COMMAND = Command(
             (Replayed, streams.Memory, deciding.Deciding, streams.Reference, streams.Lanes),
             without=("params",),
         ),
-        Group("cluster", (Cluster,)),
+        Group("cluster", (Cluster, Storage)),
         Group("output", (Format,)),
     ),
     example="winnow size --profile profile.json --memory 10% --cores 16",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 from engine.commands.asked import Asked
@@ -12,14 +11,15 @@ from engine.report.envelope import Report, check_place
 from engine.report.record import keep_record
 from engine.report.shown import Request, Shown
 from engine.report.tables import terminal
+from engine.runtime.uris import Place
 
 
 class Telling(NamedTuple):
     """Where a report goes besides the terminal."""
 
-    report: Path | None
-    html: Path | None
-    plot: Path | None
+    report: Place | None
+    html: Place | None
+    plot: Place | None
     request: Request
 
     def tell(self, shown: Shown) -> None:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -25,10 +24,12 @@ from engine.lanes.profile import LaneProfile, SideProfile, SideProfiler
 from engine.lanes.reader import LaneFiles, streamed
 from engine.lanes.stored import Stored
 from engine.policies import ValueKind
-from engine.runtime.disk import whole_file
 from engine.runtime.executors import Stages
+from engine.runtime.places import written
 from engine.runtime.source import source_digest
+from engine.runtime.storage import bytes_at
 from engine.runtime.streams import SIDES
+from engine.runtime.uris import Place
 from engine.value_model.summary import LaneSummariser, LaneSummary, SideSummary
 
 T = TypeVar("T")
@@ -214,15 +215,15 @@ def _again(
             yield batch.ts, summariser.ids(batch.key), batch.importance
 
 
-def _peaks_path(files: LaneFiles, windows: Windows) -> Path:
+def _peaks_path(files: LaneFiles, windows: Windows) -> Place:
     return files.folder / "peaks-{}-{}-{}.json".format(*windows, source_digest())
 
 
-def _profile_path(files: LaneFiles, windows: Windows) -> Path:
+def _profile_path(files: LaneFiles, windows: Windows) -> Place:
     return files.folder / "profile-{}-{}-{}.json".format(*windows, source_digest())
 
 
-def _summary_path(files: LaneFiles, pairs: Sequence[Windows], kinds: Sequence[ValueKind]) -> Path:
+def _summary_path(files: LaneFiles, pairs: Sequence[Windows], kinds: Sequence[ValueKind]) -> Place:
     windows = hashlib.sha256(repr(sorted(pairs)).encode()).hexdigest()[:16]
     return files.folder / f"{'-'.join(['summary', *kinds, windows])}-{source_digest()}.json"
 
@@ -256,15 +257,16 @@ def _cache(
         _write(_summary_path(files, pairs, kinds), content)
 
 
-def _read(path: Path, parse: Callable[[Any], T]) -> T | None:
+def _read(path: Place, parse: Callable[[Any], T]) -> T | None:
     try:
-        return parse(json.loads(path.read_text()))
+        found = bytes_at(path)
+        return None if found is None else parse(json.loads(found))
     except (OSError, ValueError, TypeError):  # not there, or not whole on a disk that failed
         return None
 
 
-def _write(path: Path, content: Any) -> None:  # noqa: ANN401 - whatever JSON holds
-    with suppress(OSError), whole_file(path, path.parent) as own:
+def _write(path: Place, content: Any) -> None:  # noqa: ANN401 - whatever JSON holds
+    with suppress(OSError), written(path, path.parent) as own:
         own.write_text(json.dumps(content))
 
 

@@ -12,32 +12,28 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.jobs.output import Output
-from engine.runtime.disk import (
-    claim,
-    has_ended,
-    lease_mark,
-    remove_folder,
-    remove_leftovers,
-    undone_if_killed,
-)
+from engine.runtime.disk import claim, remove_folder, remove_leftovers, undone_if_killed
 from engine.runtime.errors import OutputError, WinnowError
 from engine.runtime.listing import MANIFEST, RUN
+from engine.runtime.run_folders import (
+    OWNER,
+    new_run,
+    own_run,
+    remove_ended_runs,
+    remove_run,
+    runs_of,
+)
 from engine.runtime.storage import bytes_at, each, parquet_file, state_of
 from engine.runtime.uploads import objects, put, remove
 from engine.runtime.uris import Place, Uri
 
-OWNER = "_owner"
-"""In the folder of a run, until it is committed: the mark of its process."""
 VERSION = 1
-ABANDONED = timedelta(days=7)
-"""How old the run of a process is that cannot be seen from here, and surely goes on no more."""
 
 
 class OutputFolder(Output):
@@ -134,12 +130,12 @@ class OutputObjects(Output):
 
     def __init__(self, place: Uri, option: str = "--out") -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="winnow-", ignore_cleanup_errors=True)
-        self._folder, self._run = place, place / f"run-{uuid.uuid4().hex}"
+        self._folder, self._run = place, new_run(place)
         super().__init__(place, self._run, Path(self._scratch.name), option)
         self._taken: dict[str, tuple[str, int]] = {}
         try:
             self._remove_leftovers()
-            put(self._run / OWNER, lease_mark().encode())
+            own_run(self._run)
         except BaseException:
             self._scratch.cleanup()
             raise
@@ -227,22 +223,11 @@ class OutputObjects(Output):
     def _remove_leftovers(self) -> None:
         """Remove what runs have left that have certainly ended; refuse anything else."""
         found = [own for own in objects(self._folder) if own.name]
-        runs = {own.name.partition("/")[0] for own in found}
-        owned = {own.name.partition("/")[0]: own for own in found if own.name.endswith(OWNER)}
+        runs = runs_of(found)
         # The manifest last: of a run that was committed meanwhile, the owner is gone.
         if not all(map(RUN.fullmatch, runs)) or self._manifest():
             raise self.exists()
-        for run in sorted(runs):
-            mark = (bytes_at(self._folder / run / OWNER) or b"").decode()
-            old = run in owned and datetime.now(UTC) - owned[run].changed > ABANDONED
-            if run not in owned or has_ended(mark) or old:
-                remove_run(self._folder / run)
-
-
-def remove_run(folder: Uri) -> None:
-    """Remove the folder of a run, its owner's mark last."""
-    remove(folder, (own.name for own in objects(folder) if own.name != OWNER))
-    remove(folder, [OWNER])
+        remove_ended_runs(self._folder, runs)
 
 
 def _begun(place: Place, option: str) -> Output:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import uuid
 from collections.abc import Iterable, Sequence
 from typing import Protocol
@@ -17,6 +16,7 @@ from engine.lanes.facts import FactFile
 from engine.lanes.manifest import Prepared
 from engine.lanes.reader import LaneBatch
 from engine.runtime.errors import OutputError
+from engine.runtime.storage import bytes_at
 from engine.runtime.uris import Place
 
 
@@ -168,7 +168,7 @@ def commit_parts(
         for rejected in prepared.rejected_files:
             target = output.whole / "_rejected"
             target.mkdir(exist_ok=True)
-            shutil.copyfile(rejected, target / rejected.name)
+            (target / rejected.name).write_bytes(bytes_at(rejected) or b"")
     schemas = [result.schema for result in results if result.schema is not None]
     parts = reported((result.part, result.outputs) for result in results)
     output.commit(parts, schemas[0] if schemas else _empty_schema(prepared, archives))

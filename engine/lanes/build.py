@@ -45,9 +45,10 @@ from engine.lanes.write import (
 )
 from engine.runtime import storage
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
-from engine.runtime.disk import remove_folder
 from engine.runtime.executors import Executor, Progress
+from engine.runtime.places import drop_folder, make_folder
 from engine.runtime.streams import SIDES
+from engine.runtime.uris import Place, Uri, text_of
 
 
 class Build:
@@ -58,7 +59,7 @@ class Build:
         archives: tuple[Archive, Archive],
         roles: tuple[Roles, Roles],
         columns: tuple[JoinColumns, JoinColumns],
-        folder: Path,
+        folder: Place,
         lanes: int,
         quarantine: bool,
         payload: bool,
@@ -79,9 +80,9 @@ class Build:
         self.work = folder / WORK
         self.read: FactSummary | None = None
 
-    def run(self, executor: Executor, progress: Progress, mark: str) -> None:
-        """Do every step, and write the manifest, with `mark` as the lanes' fingerprint."""
-        self.work.mkdir()
+    def run(self, executor: Executor, progress: Progress, mark: str) -> Prepared:
+        """Do every step and return the lanes, with `mark` as their fingerprint."""
+        make_folder(self.work)
         if self.facts is not None:
             self.read = write_facts(self.facts, self.folder, self.work, self.lanes)
         stages = Steps(executor, progress)
@@ -94,16 +95,16 @@ class Build:
             splits = Splits(results, self.lanes, bool(self.columns[0].groups))
             if not splits.collision and self._codes_clear(stages, splits):
                 break
-            remove_folder(self.work / f"seed-{seed}")
+            drop_folder(self.work / f"seed-{seed}")
         sides, kept = self._stored(stages, splits)
         self._reject(stages, splits)
-        remove_folder(self.work)
-        self._prepared(splits, sides, kept, seed, mark).save(self.folder)
+        drop_folder(self.work)
+        return self._prepared(splits, sides, kept, seed, mark)
 
     def _spool(self, stages: Steps) -> tuple[list[list[Source]], list[tuple[str, ...]]]:
         """Write text files as Parquet; return the files to split and the columns left as text."""
         tasks = [
-            SpoolTask(file.path, archive.side, archive.stored, lenient, str(self.work / name))
+            SpoolTask(file.path, archive.side, archive.stored, lenient, text_of(self.work / name))
             for side, archive in enumerate(self.archives)
             if archive.format == "csv"
             for lenient in [
@@ -156,7 +157,7 @@ class Build:
         found: dict[int, list[SplitResult]] = {}
         for plan in plans:
             folder = self._folder(plan)
-            folder.mkdir(exist_ok=True)
+            make_folder(folder)
             if first_pass is None:
                 continue
             work = partial(first_pass.split, plan, sources[plan.side], folder)
@@ -174,7 +175,7 @@ class Build:
                 found.setdefault(result.side, []).append(result)
         return tuple(result for plan in plans for result in found.get(plan.side, ()))
 
-    def _folder(self, plan: Plan) -> Path:
+    def _folder(self, plan: Plan) -> Place:
         return self.work / f"seed-{plan.seed}"
 
     def _split_tasks(self, plan: Plan, sources: Sequence[Source]) -> Iterator[SplitTask]:
@@ -197,7 +198,7 @@ class Build:
         own = replace(plan, split_rows=least)
         alike = [(part,) for part in parts] if plan.as_text else small_together(parts, least)
         for number, together in enumerate(alike):
-            out = str(self._folder(plan) / f"{SIDES[plan.side]}-{number:06d}")
+            out = text_of(self._folder(plan) / f"{SIDES[plan.side]}-{number:06d}")
             yield SplitTask(own, together, out)
 
     def _codes_clear(self, stages: Steps, splits: Splits) -> bool:
@@ -219,15 +220,16 @@ class Build:
         merging = []
         for side, (placed, rows) in enumerate(zip(splits.placed, splits.rows, strict=True)):
             pieces = Pieces(placed, self.lanes)
-            if not self.payload and can_reuse(splits.runs_of(side), pieces, rows):
-                found, sizes = reuse_runs(placed, pieces, rows, self.folder)
+            far = isinstance(self.folder, Uri)  # where reading many small pieces takes long
+            if not (far or self.payload) and can_reuse(splits.runs_of(side), pieces, rows):
+                found, sizes = reuse_runs(placed, pieces, rows, Path(self.folder))
                 kept |= sizes
             else:
                 found = [LaneSide()] * rows.size
                 merging.append(side)
             sides.append(found)
         tasks = [
-            LaneTask(side, lanes, self.lanes, splits.placed[side], str(self.folder))
+            LaneTask(side, lanes, self.lanes, splits.placed[side], self.folder)
             for side in merging
             for lanes in lane_ranges(splits.rows[side])
         ]
@@ -240,13 +242,13 @@ class Build:
 
     def _reject(self, stages: Steps, splits: Splits) -> None:
         tasks = [
-            RejectTask(files, str(self.folder), name)
+            RejectTask(files, self.folder, name)
             for side, name in enumerate(SIDES)
             for files in [splits.rejected_files(side)]
             if files
         ]
         if tasks:
-            (self.folder / "_rejected").mkdir(exist_ok=True)
+            make_folder(self.folder / "_rejected")
         list(stages.run("rejected", join_rejected, tasks))
 
     def _prepared(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +19,9 @@ from engine.facts.relation import Facts, Parts, lanes_of, parts_of
 from engine.facts.roles import FactColumns, FactRoles
 from engine.lanes.runfiles import write_blocks
 from engine.runtime.jit import Ints
+from engine.runtime.places import make_folder, written
+from engine.runtime.storage import State, opened, parquet_file, state_of
+from engine.runtime.uris import Place, Uri, text_of
 
 FACTS = "facts.parquet"
 
@@ -71,38 +73,45 @@ def summary_of(table: FactTable, parts: Parts) -> FactSummary:
 class FactFile:
     """Facts in a file, and how they are looked up."""
 
-    path: Path
+    path: Place
     access: str
     """{"scan", "index", "hash", "binary"}."""
 
     def index(self) -> FactIndex:
         """Return the facts made ready; once for all tasks of a process."""
-        return _index(self.path, self.path.stat().st_mtime_ns, self.access)
+        return _index(self.path, state_of(text_of(self.path)), self.access)
 
     def payload(self) -> pa.Table:
         """Return the columns of the facts' archive as ``fact_<name>``, by the facts' position."""
-        table = pq.read_table(self.path, memory_map=True)
+        table = _table(self.path)
         own = [name for name in table.column_names if name.startswith("fact_")]
         return table.select(own).combine_chunks()
 
 
 @lru_cache(maxsize=2)
-def _index(path: Path, modified: int, access: str) -> FactIndex:
-    del modified
-    table = pq.read_table(path, columns=list(Facts._fields), memory_map=True)
+def _index(path: Place, state: State, access: str) -> FactIndex:
+    del state
+    table = _table(path, list(Facts._fields))
     facts = Facts(*(column.to_numpy() for column in table.columns))
     return fact_index(facts, access)
 
 
-def write_facts(table: FactTable, folder: Path, work: Path, lanes: int) -> FactSummary:
+def _table(path: Place, columns: list[str] | None = None) -> pa.Table:
+    if isinstance(path, Uri):
+        with parquet_file(path) as file:
+            return file.read(columns)
+    return pq.read_table(path, columns=columns, memory_map=True)
+
+
+def write_facts(table: FactTable, folder: Place, work: Place, lanes: int) -> FactSummary:
     """Write the facts and, for the tasks that read the streams, the lanes of their attributes.
 
     Parameters
     ----------
     table : FactTable
-    folder : Path
+    folder : Path or Uri
         Of the lanes.
-    work : Path
+    work : Path or Uri
         Of what is not kept.
     lanes : int
         In each group of the partition columns.
@@ -111,7 +120,8 @@ def write_facts(table: FactTable, folder: Path, work: Path, lanes: int) -> FactS
     attributes = zip(parts.attributes, lanes_of(parts, lanes), table.values, strict=True)
     for side, (codes, lane, values) in enumerate(attributes):
         named = {f"value_{i}": column for i, column in enumerate(values)}
-        write_blocks(pa.table({"code": codes, "lane": lane} | named), str(_codes_file(work, side)))
+        table_of_codes = pa.table({"code": codes, "lane": lane} | named)
+        write_blocks(table_of_codes, text_of(_codes_file(work, side)))
     path = folder / FACTS
     columns = {
         name: pa.array(column) for name, column in zip(Facts._fields, table.facts, strict=True)
@@ -119,14 +129,16 @@ def write_facts(table: FactTable, folder: Path, work: Path, lanes: int) -> FactS
     if table.payload is not None:
         own = table.payload.take(pa.array(table.facts.row))
         columns |= {f"fact_{name}": own.column(name) for name in own.column_names}
-    pq.write_table(pa.table(columns), path, compression="zstd")
+    with written(path) as own_file:
+        pq.write_table(pa.table(columns), own_file, compression="zstd")
     if table.rejected.num_rows:
-        (folder / "_rejected").mkdir(exist_ok=True)
-        pq.write_table(table.rejected, folder / "_rejected" / "fact.parquet")
-    return replace(summary_of(table, parts), bytes=path.stat().st_size)
+        make_folder(folder / "_rejected")
+        with written(folder / "_rejected" / "fact.parquet") as own_file:
+            pq.write_table(table.rejected, own_file)
+    return replace(summary_of(table, parts), bytes=state_of(text_of(path)).size)
 
 
-def _codes_file(work: Path, side: int) -> Path:
+def _codes_file(work: Place, side: int) -> Place:
     return work / f"facts-{side}.arrow"
 
 
@@ -134,7 +146,7 @@ def _codes_file(work: Path, side: int) -> Path:
 class FactCodes:
     """The attributes of F that tuples of one side may have."""
 
-    work: Path
+    work: Place
     """Where `write_facts` wrote them."""
     side: int
 
@@ -168,7 +180,10 @@ class FactCodes:
 
 
 @lru_cache(maxsize=4)
-def _codes(path: Path) -> pa.Table:
+def _codes(path: Place) -> pa.Table:
+    if isinstance(path, Uri):
+        with opened(path) as source:
+            return pa.ipc.open_file(source).read_all()
     with pa.memory_map(str(path)) as source:
         return pa.ipc.open_file(source).read_all()
 

@@ -16,9 +16,13 @@ from engine.lanes.facts import FACTS, FactFile, FactSummary
 from engine.lanes.runs import TimedPiece
 from engine.lanes.stored import MergedFile, Rows, RunPieces, Stored
 from engine.runtime.errors import InputError
+from engine.runtime.places import is_there
+from engine.runtime.storage import bytes_at
 from engine.runtime.streams import SIDES
+from engine.runtime.uploads import objects
+from engine.runtime.uris import Place, Uri
 
-VERSION = 5
+VERSION = 6
 MANIFEST = "manifest.json"
 RUNS = "runs"
 """Folder of the runs that lanes have pieces of."""
@@ -88,7 +92,7 @@ class StreamSummary:
 class Prepared:
     """A folder of lanes."""
 
-    folder: Path
+    folder: Place
     fingerprint: str
     """Of the inputs and everything that the lanes depend on."""
     unit: str
@@ -142,10 +146,10 @@ class Prepared:
         """Return where one side (0 left, 1 right) of a lane lies, None if it has no rows."""
         own = self.lanes[lane].sides[side]
         if own.pieces:
-            return RunPieces(self.folder / RUNS, own.pieces)
+            return RunPieces(Path(self.folder) / RUNS, own.pieces)
         return MergedFile(self.lane_folder(lane) / lane_file(side)) if own.rows else None
 
-    def lane_folder(self, lane: int) -> Path:
+    def lane_folder(self, lane: int) -> Place:
         """Return a lane's folder, which is there if the lane has rows."""
         return self.folder / lane_folder(lane)
 
@@ -154,36 +158,37 @@ class Prepared:
         return None if self.facts is None else FactFile(self.folder / FACTS, access)
 
     @property
-    def rejected_files(self) -> tuple[Path, ...]:
+    def rejected_files(self) -> tuple[Place, ...]:
         """The files of rejected rows: of left, right and fact, as far as there are any."""
         paths = (self.folder / "_rejected" / f"{name}.parquet" for name in (*SIDES, "fact"))
-        return tuple(path for path in paths if path.exists())
+        return tuple(path for path in paths if is_there(path))
 
     def matches(self, fingerprint: str) -> bool:
         """Return whether this is what `fingerprint` stands for, with every file there."""
-        sizes = [(self.folder / RUNS / name, size) for name, size in self.runs.items()]
-        sizes += [
-            (self.lane_folder(lane.number) / lane_file(side), own.bytes)
-            for lane in self.lanes
-            for side, own in enumerate(lane.sides)
-            if own.rows and not own.pieces
-        ]
+        sizes = {f"{RUNS}/{name}": size for name, size in self.runs.items()}
+        for lane in self.lanes:
+            for side, own in enumerate(lane.sides):
+                if own.rows and not own.pieces:
+                    sizes[f"{lane_folder(lane.number)}/{lane_file(side)}"] = own.bytes
         if self.facts is not None:
-            sizes.append((self.folder / FACTS, self.facts.bytes))
-        return self.fingerprint == fingerprint and all(_size(path) == size for path, size in sizes)
+            sizes[FACTS] = self.facts.bytes
+        if self.fingerprint != fingerprint:
+            return False
+        if isinstance(self.folder, Uri):
+            found = {own.name: own.size for own in objects(self.folder)}
+            return all(found.get(name) == size for name, size in sizes.items())
+        folder = self.folder
+        return all(_size(folder / name) == size for name, size in sizes.items())
 
-    def save(self, folder: Path) -> None:
-        """Write the manifest into `folder`, whole or not at all."""
-        content = {own.name: getattr(self, own.name) for own in fields(self)}
-        content = content | {"version": VERSION}
-        content.pop("folder")
-        draft = folder / f".{MANIFEST}"
-        draft.write_text(json.dumps(content, separators=(",", ":"), default=vars))
-        draft.replace(folder / MANIFEST)
+    def content(self) -> str:
+        """Return what the manifest says."""
+        found = {own.name: getattr(self, own.name) for own in fields(self)} | {"version": VERSION}
+        found["folder"] = self.folder.name if isinstance(self.folder, Uri) else ""
+        return json.dumps(found, separators=(",", ":"), default=vars)
 
     @staticmethod
-    def load(folder: Path) -> Prepared:
-        """Read the manifest of prepared lanes.
+    def load(folder: Place) -> Prepared:
+        """Read the manifest of prepared lanes, which says in which folder of a store they are.
 
         Raises
         ------
@@ -192,10 +197,14 @@ class Prepared:
         """
         path = folder / MANIFEST
         try:
-            content = json.loads(path.read_text())
+            found = bytes_at(path)
+            if found is None:
+                raise InputError(f"folder {folder} holds no lanes: prepare them")
+            content = json.loads(found)
             if content.pop("version") != VERSION:
                 raise InputError(f"{path} is of another version of winnow: prepare the lanes again")
-            return _parsed(folder, content)
+            own = content.pop("folder")
+            return _parsed(folder / own if own else folder, content)
         except (OSError, KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
             raise InputError(
                 f"folder {folder} holds no whole lanes ({error}): prepare them again"
@@ -209,7 +218,7 @@ def _size(path: Path) -> int:
         return -1
 
 
-def _parsed(folder: Path, content: dict[str, Any]) -> Prepared:
+def _parsed(folder: Place, content: dict[str, Any]) -> Prepared:
     streams = [
         StreamSummary(**(stream | {"on": tuple(stream["on"])})) for stream in content["streams"]
     ]

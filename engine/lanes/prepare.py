@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from functools import partial
-from pathlib import Path
 
 from engine.archives.roles import JoinColumns, Roles, check_roles, check_streams
 from engine.archives.source import Archive, check_unchanged
 from engine.facts.read import read_facts
 from engine.lanes.build import Build
-from engine.lanes.cached import note_use, tidy
 from engine.lanes.facts import FactInput
+from engine.lanes.home import lane_home
 from engine.lanes.manifest import VERSION, Prepared
 from engine.lanes.placing import sorting_device
 from engine.lanes.runs import lanes_written
 from engine.lanes.split import MAX_LANES, rows_a_split, too_many_lanes
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
-from engine.runtime.disk import claim, release, remove_folder, remove_leftovers, undone_if_killed
-from engine.runtime.errors import InputError, OutputError, SpecError
+from engine.runtime.errors import OutputError, SpecError
 from engine.runtime.executors import Executor, Progress, silent
-from engine.runtime.kept import LANES, cache_home
+from engine.runtime.uris import Place
 
 BAD_ROWS = ("error", "quarantine")
 _OUTPUT_COLUMNS = ("row",)
@@ -60,7 +56,7 @@ def prepare(
     right_roles: Roles,
     *,
     lanes: int,
-    folder: Path,
+    folder: Place,
     bad_rows: str,
     payload: bool,
     executor: Executor,
@@ -80,7 +76,7 @@ def prepare(
     left_roles, right_roles : Roles
     lanes : int
         Lanes into which the join key is hashed, in each group of the partition columns.
-    folder : Path
+    folder : Path or Uri
         Must not exist, or be empty.
     bad_rows : {"error", "quarantine"}
         Whether a row with a wrong time or importance is an error or set aside with its reason.
@@ -113,15 +109,9 @@ def prepare(
     sources = archives if fact is None else (*archives, fact.archive)
     _check_options(sources, lanes=lanes, bad_rows=bad_rows, payload=payload)
     mark = fingerprint(archives, roles, lanes=lanes, bad_rows=bad_rows, payload=payload, fact=fact)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise OutputError(f"folder {folder} exists: name another or remove it")
-    folder = folder.absolute()  # a worker of Spark may run elsewhere
-    draft = folder.parent / f".{folder.name}.{uuid.uuid4().hex}.tmp"
+    home = lane_home(folder, mark)
     try:
-        with undone_if_killed(partial(remove_folder, draft)), lanes_written(str(folder)):
-            draft.mkdir(parents=True)
-            claim(draft)
-            remove_leftovers(folder.parent, folder.name)
+        with lanes_written(folder), home.draft() as draft:
             facts = None
             if fact is not None:
                 facts = read_facts(*fact, bad_rows=bad_rows, payload=payload)
@@ -131,9 +121,9 @@ def prepare(
                 archives, roles, columns, draft, lanes, bad_rows == "quarantine", payload,
                 split_rows, facts, ASKED_FOR_CPU if executor.slots else sorting_device(sorts),
             )  # fmt: skip
-            build.run(executor, progress or silent, mark)
+            prepared = build.run(executor, progress or silent, mark)
             check_unchanged(sources)
-            return _publish(draft, folder, mark)
+            return home.publish(prepared)
     except OSError as error:
         if isinstance(error, OutputError):
             raise
@@ -141,8 +131,6 @@ def prepare(
             f"lanes cannot be written to {folder}: {error}: name another folder by --cache or "
             "WINNOW_CACHE"
         ) from error
-    finally:
-        remove_folder(draft)
 
 
 def prepare_cached(
@@ -151,7 +139,7 @@ def prepare_cached(
     left_roles: Roles,
     right_roles: Roles,
     *,
-    cache: Path,
+    cache: Place,
     lanes: int,
     bad_rows: str,
     payload: bool,
@@ -169,19 +157,13 @@ def prepare_cached(
         (left, right), (left_roles, right_roles), lanes=lanes, bad_rows=bad_rows, payload=payload,
         fact=fact,
     )  # fmt: skip
-    folder = cache.absolute() / mark
-    if folder.exists():
-        found = _whole(folder, mark)
-        if found is not None:
-            note_use(folder)
-            return found
-        remove_folder(folder)
-    if cache == cache_home() / LANES:
-        tidy(cache)
-    else:
-        remove_leftovers(cache)
+    home = lane_home(cache / mark, mark)
+    found = home.found()
+    if found is not None:
+        return found
+    home.clear()
     return prepare(
-        left, right, left_roles, right_roles, lanes=lanes, folder=folder, bad_rows=bad_rows,
+        left, right, left_roles, right_roles, lanes=lanes, folder=cache / mark, bad_rows=bad_rows,
         payload=payload, executor=executor, progress=progress, fact=fact, sorts=sorts,
     )  # fmt: skip
 
@@ -215,24 +197,3 @@ def _check_options(
                     f"{archive.side}_{name}, which holds the position of the row: rename it or "
                     "leave the payload out with --columns ids"
                 )
-
-
-def _whole(folder: Path, mark: str) -> Prepared | None:
-    try:
-        found = Prepared.load(folder)
-    except InputError:
-        return None
-    return found if found.matches(mark) else None
-
-
-def _publish(draft: Path, folder: Path, mark: str) -> Prepared:
-    """Give the folder its name; if another process was first with the same lanes, use those."""
-    release(draft)
-    try:
-        draft.rename(folder)
-    except OSError as error:
-        found = _whole(folder, mark)
-        if found is None:
-            raise OutputError(f"folder {folder} exists: name another or remove it") from error
-        return found
-    return Prepared.load(folder)

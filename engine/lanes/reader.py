@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ from engine.lanes.runfiles import COLUMNS
 from engine.lanes.stored import READ_ROWS, Rows, Stored, Ticks
 from engine.runtime.jit import Ints
 from engine.runtime.streams import LEFT, RIGHT, SIDES, StreamBatch
+from engine.runtime.uris import Place
 from engine.runtime.work import rows_done
 
 BATCH_ROWS = 131_072
@@ -262,7 +262,7 @@ class LaneFiles:
     """
 
     lane: int
-    folder: Path
+    folder: Place
     rows: int
     left: Stored | None
     right: Stored | None

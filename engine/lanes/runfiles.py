@@ -13,9 +13,7 @@ import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from io import FileIO
 from itertools import accumulate, chain
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -35,6 +33,10 @@ from engine.lanes.column_encoding import (
 from engine.lanes.runs import KEYS, Piece
 from engine.runtime.errors import InputError
 from engine.runtime.jit import Ints
+from engine.runtime.places import written
+from engine.runtime.ranged import RawFile, raw_file
+from engine.runtime.storage import opened
+from engine.runtime.uris import Uri, extended
 
 ROWS, KEPT = ".rows", ".kept.arrow"
 COLUMNS = {"_ts": np.int64, "_row": np.int64, "_key": np.int64, "_importance": np.float64}
@@ -59,7 +61,7 @@ def write_rows(path: str, columns: Sequence[EncodedColumn], kept: pa.Table) -> N
     kept : pyarrow.Table
         Columns beside them, perhaps none.
     """
-    with Path(f"{path}{ROWS}").open("wb", buffering=0) as file:
+    with written(extended(path, ROWS)) as own, own.open("wb", buffering=0) as file:
         encodings = [column.encoding for column in columns]
         head = [columns[0].values.size, kept.num_columns, *chain(*encodings)]
         for values in (np.array(head), *chain(*((own.values, *own.beside) for own in columns))):
@@ -67,12 +69,12 @@ def write_rows(path: str, columns: Sequence[EncodedColumn], kept: pa.Table) -> N
             while left:
                 left = left[file.write(left) :]
     if kept.num_columns:
-        write_blocks(kept, f"{path}{KEPT}")
+        write_blocks(kept, extended(path, KEPT))
 
 
 def write_blocks(table: pa.Table, path: str) -> None:
     """Write a table in blocks of `BLOCK_ROWS` rows, the last but for what is left."""
-    with pa.ipc.new_file(path, table.schema) as writer:
+    with written(path) as own, pa.ipc.new_file(str(own), table.schema) as writer:
         for start in range(0, table.num_rows, BLOCK_ROWS):
             block = table.slice(start, BLOCK_ROWS).combine_chunks()
             writer.write_batch(block.to_batches()[0])
@@ -89,7 +91,7 @@ class RunRows:
 
     def __init__(self, path: str) -> None:
         with ExitStack() as stack:
-            self._file = stack.enter_context(Path(f"{path}{ROWS}").open("rb", buffering=0))
+            self._file = stack.enter_context(closing(raw_file(extended(path, ROWS))))
             self._rows, kept, encodings = _head_of(self._file)
             self._stored = list(zip(encodings, _DTYPES, strict=True))
             sizes = (self._size(encoding) for encoding in encodings)
@@ -98,7 +100,7 @@ class RunRows:
                 raise _changed(self._file)
             self._kept = None
             if kept:
-                self._kept = stack.enter_context(closing(Blocks(f"{path}{KEPT}")))
+                self._kept = stack.enter_context(closing(Blocks(extended(path, KEPT))))
             self._stack = stack.pop_all()
 
     def close(self) -> None:
@@ -217,9 +219,9 @@ def empty_columns(columns: Collection[str], rows: int) -> dict[str, NDArray[Any]
     return {name: np.empty(rows, dtype) for name, dtype in COLUMNS.items() if name in columns}
 
 
-def _head_of(file: FileIO) -> tuple[int, int, list[Encoding]]:
+def _head_of(file: RawFile) -> tuple[int, int, list[Encoding]]:
     """Return how many rows a file has, how many columns beside it, and how its own are encoded."""
-    head = file.read(_HEAD)
+    head = file.read(_HEAD) or b""
     if len(head) < _HEAD:
         raise _changed(file)
     rows, kept, *numbers = np.frombuffer(head, np.int64).tolist()
@@ -230,7 +232,7 @@ def _head_of(file: FileIO) -> tuple[int, int, list[Encoding]]:
     )
 
 
-def _changed(file: FileIO) -> InputError:
+def _changed(file: RawFile) -> InputError:
     return InputError(
         f"file {file.name} of prepared lanes is not whole, it was changed while a job read it: run "
         "the job again, which prepares its lanes anew"
@@ -241,7 +243,7 @@ class Blocks:
     """A file of blocks, open to be read."""
 
     def __init__(self, path: str) -> None:
-        self._source = pa.OSFile(path)
+        self._source = opened(path) if isinstance(path, Uri) else pa.OSFile(path)
         self._reader = pa.ipc.open_file(self._source)
 
     def close(self) -> None:

@@ -7,8 +7,9 @@ lane and code; ``.index``, where each lane lies in these.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,10 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.lanes.column_encoding import EncodedColumn, write_decoded
-from engine.runtime.disk import full_disk_reported
+from engine.runtime.disk import full_disk_reported, scratch_home
 from engine.runtime.jit import Ints
+from engine.runtime.places import written
+from engine.runtime.ranged import raw_file
+from engine.runtime.uris import Place, Uri, extended
 
-KEYS = ".keys.arrow"
+KEYS, _INDEXED = ".keys.arrow", ".index"
 
 _INDEX = np.dtype(
     [(name, "i8") for name in ("lane", "start", "stop", "first", "last", "key_start", "key_stop")]
@@ -75,10 +79,12 @@ class TimedPiece(NamedTuple):
     last: int
 
 
-def lanes_written(folder: str) -> AbstractContextManager[None]:
-    """Raise `OutputError` where the disk of lanes is found full."""
+def lanes_written(folder: Place) -> AbstractContextManager[None]:
+    """Raise `OutputError` where the disk of lanes is found full, or that of what is to be put."""
+    if isinstance(folder, Uri):
+        return full_disk_reported("copy of lanes", scratch_home(), "name another disk by TMPDIR")
     remedy = "name another folder by --cache or WINNOW_CACHE"
-    return full_disk_reported("lanes", Path(folder), remedy)
+    return full_disk_reported("lanes", folder, remedy)
 
 
 def write_index(path: str, counts: Ints, ts: EncodedColumn, key_counts: Ints) -> None:
@@ -103,7 +109,8 @@ def write_index(path: str, counts: Ints, ts: EncodedColumn, key_counts: Ints) ->
         times = np.empty(len(present), np.int64)
         write_decoded(ts.values[at], ts.encoding, times)
         index[name] = times
-    index.tofile(f"{path}.index")
+    with written(extended(path, _INDEXED)) as file:
+        index.tofile(file)
 
 
 def _read_index(path: str, lanes: int, wanted: Sequence[int] | None) -> NDArray[Any]:
@@ -112,14 +119,19 @@ def _read_index(path: str, lanes: int, wanted: Sequence[int] | None) -> NDArray[
     Of the wanted it reads what lies between the first and the last: lanes ascend, so one stands at
     most as many places before its number as lanes are missing.
     """
-    if wanted is None:
-        return np.fromfile(f"{path}.index", _INDEX)
-    if not wanted:
+    if wanted is not None and not wanted:
         return np.empty(0, _INDEX)
-    present = Path(f"{path}.index").stat().st_size // _INDEX.itemsize
-    start = max(0, min(wanted) - (lanes - present))
-    stop = max(start, min(present, max(wanted) + 1))
-    found = np.fromfile(f"{path}.index", _INDEX, stop - start, offset=start * _INDEX.itemsize)
+    with closing(raw_file(extended(path, _INDEXED))) as file:
+        present = file.seek(0, os.SEEK_END) // _INDEX.itemsize
+        if wanted is None:
+            start, stop = 0, present
+        else:
+            start = max(0, min(wanted) - (lanes - present))
+            stop = max(start, min(present, max(wanted) + 1))
+        file.seek(start * _INDEX.itemsize)
+        found = np.frombuffer(file.read((stop - start) * _INDEX.itemsize) or b"", _INDEX)
+    if wanted is None:
+        return found
     chosen: NDArray[Any] = found[np.isin(found["lane"], wanted)]
     return chosen
 
@@ -177,7 +189,7 @@ class Pieces:
         """Return the pieces of the rows, or of the distinct keys, of a lane."""
         ending, start, stop = (KEYS, "key_start", "key_stop") if keys else ("", "start", "stop")
         return [
-            Piece(f"{run.path}{ending}", int(own[start]), int(own[stop]))
+            Piece(extended(run.path, ending), int(own[start]), int(own[stop]))
             for run, own in self._found(lane)
         ]
 

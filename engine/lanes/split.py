@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,9 @@ from engine.lanes.runs import KEYS, Run, lanes_written, write_index
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import Ints
+from engine.runtime.places import written
 from engine.runtime.streams import SIDES
+from engine.runtime.uris import extended, place_of
 
 MAX_LANES = 65_536
 SPLIT_ROWS = 1_000_000
@@ -109,8 +110,9 @@ class Splitting:
 
     def __init__(self, plan: Plan, origin: str, file_first: int, out: str) -> None:
         self._plan, self._origin, self._file_first = plan, origin, file_first
-        self._folder = str(Path(out).parent)
-        self._out = f"{out}.{uuid.uuid4().hex[:8]}"  # attempts at a task do not disturb each other
+        self._folder = place_of(out).parent
+        own = f".{uuid.uuid4().hex[:8]}"  # attempts at a task do not disturb each other
+        self._out = extended(out, own)
         self._runs: list[Run] = []
         self._faults: list[FaultCount] = []
         self._rejected_files: list[str] = []
@@ -126,7 +128,7 @@ class Splitting:
         self._null_keys += found.null_keys
         self._rejected += found.rejected.num_rows
         self._faults += found.faults
-        out = f"{self._out}-{self._tables:05d}"
+        out = extended(self._out, f"-{self._tables:05d}")
         self._tables += 1
         with lanes_written(self._folder):
             if plan.quarantine and found.rejected.num_rows:
@@ -148,8 +150,9 @@ class Splitting:
 def _write_rejected(found: Normalised, plan: Plan, origin: str, out: str) -> str:
     table = as_text(found.rejected, plan.as_text)
     file = pa.array([origin] * table.num_rows, pa.string())
-    path = f"{out}.rejected.parquet"
-    pq.write_table(table.add_column(2, "file", file), path)
+    path = extended(out, ".rejected.parquet")
+    with written(path) as own:
+        pq.write_table(table.add_column(2, "file", file), own)
     return path
 
 
@@ -182,7 +185,7 @@ def _write_run(found: Normalised, plan: Plan, out: str) -> tuple[Run, bool]:
     key_counts, clear = np.zeros(lanes, np.int64), True
     if hashes:
         sorted_lane = np.repeat(np.arange(lanes, dtype=np.uint16), counts)
-        key_lanes, clear = _write_keys(found, sorted_lane, order, f"{out}{KEYS}", plan.sorts)
+        key_lanes, clear = _write_keys(found, sorted_lane, order, extended(out, KEYS), plan.sorts)
         key_counts = lane_counts(key_lanes, lanes)
     write_index(out, counts, own[0], key_counts)
     run = Run(

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -29,6 +28,7 @@ from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress
 from engine.runtime.jit import Ints
 from engine.runtime.streams import LEFT, RIGHT
+from engine.runtime.uris import Place
 from engine.runtime.work import Bar, doing, listening
 
 _BOTH = (LEFT, RIGHT)
@@ -161,7 +161,7 @@ class FirstPass(Protocol):
     """A way to split archives."""
 
     def split(
-        self, plan: Plan, sources: Sequence[Source], folder: Path
+        self, plan: Plan, sources: Sequence[Source], folder: Place
     ) -> list[SplitResult] | None:
         """Split the files of one side.
 
@@ -170,7 +170,7 @@ class FirstPass(Protocol):
         plan : Plan
         sources : sequence of Source
             In the order of the archive's files.
-        folder : Path
+        folder : Path or Uri
             Where runs go.
 
         Returns

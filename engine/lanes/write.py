@@ -21,8 +21,10 @@ from engine.lanes.manifest import RUNS, LaneSide, lane_file, lane_folder
 from engine.lanes.merge import merged
 from engine.lanes.runfiles import KEPT, ROWS, Files
 from engine.lanes.runs import Piece, Pieces, PlacedRun, Run, lanes_written
-from engine.runtime.disk import whole_file
 from engine.runtime.jit import Ints
+from engine.runtime.places import make_folder, written
+from engine.runtime.storage import parquet_file
+from engine.runtime.uris import Place
 from engine.runtime.work import rows_done
 
 GROUP_ROWS = 65_536
@@ -49,7 +51,7 @@ class LaneTask:
     lanes_per_group: int
     runs: tuple[PlacedRun, ...]
     """Every run of the side."""
-    folder: str
+    folder: Place
     """Where the folders of lanes are."""
 
 
@@ -71,17 +73,17 @@ def write_lanes(task: LaneTask) -> list[LaneSide]:
     written = []
     with Files(again=len(task.lanes) > 1) as files:
         for lane in task.lanes:
-            folder = Path(task.folder) / lane_folder(lane)
-            folder.mkdir(exist_ok=True)
+            folder = task.folder / lane_folder(lane)
+            make_folder(folder)
             with _own_file(task.folder, folder / lane_file(task.side)) as path:
                 written.append(_write_lane(path, pieces.of(lane), files))
     return written
 
 
 @contextmanager
-def _own_file(lanes: str, path: Path) -> Iterator[Path]:
+def _own_file(lanes: Place, path: Place) -> Iterator[Path]:
     """Yield the name of this attempt's own file, which takes its place among the lanes."""
-    with lanes_written(lanes), whole_file(path, Path(lanes) / WORK) as own:
+    with lanes_written(lanes), written(path, lanes / WORK) as own:
         yield own
 
 
@@ -159,22 +161,23 @@ class RejectTask:
     """Files of rejected rows of one side to join, in the order of their rows."""
 
     files: tuple[str, ...]
-    folder: str
+    folder: Place
     name: str
 
 
 def join_rejected(task: RejectTask) -> int:
     """Write the rejected rows of one side as one file and return how many there are."""
     rows = 0
-    with pq.ParquetFile(task.files[0]) as first:
+    with parquet_file(task.files[0]) as first:
         schema = first.schema_arrow
-    place = Path(task.folder) / "_rejected" / f"{task.name}.parquet"
+    place = task.folder / "_rejected" / f"{task.name}.parquet"
     with (
         _own_file(task.folder, place) as own,
         pq.ParquetWriter(own, schema, compression="zstd") as writer,
     ):
         for file in task.files:
-            table = pq.read_table(file, partitioning=None)
+            with parquet_file(file) as source:
+                table = source.read()
             writer.write_table(table)
             rows += table.num_rows
     return rows

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from math import isfinite
-from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from engine.options import streams, where
 from engine.options.budget import Amount, parse_amount
 from engine.options.command import Command, Given, Group, read_table, values_of
-from engine.options.kinds import NUMBER, PARAMETERS, PLACE, Whole
+from engine.options.kinds import NUMBER, PARAMETERS, Whole
 from engine.options.option import Option
 from engine.options.replay import JobOptions, job_of
+from engine.options.storage import ANYWHERE
 from engine.replay.layout import ESTIMATORS
 from engine.runtime.errors import SpecError
-from engine.runtime.uris import storing
+from engine.runtime.uris import Place, storing
 
 RECALL, ERROR = "recall", "error"
 METRICS = (RECALL, ERROR)
@@ -65,7 +66,9 @@ class JoinOfSeveral(TypedDict, total=False):
         str | None,
         Option("samples its outputs (default: of the least expected error)", choices=METHODS),
     ]
-    profile: Annotated[where.PathLike | None, Option("in place of a pass over its archives", PLACE)]
+    profile: Annotated[
+        where.PathLike | None, Option("in place of a pass over its archives", ANYWHERE)
+    ]
 
 
 _STREAMS = (
@@ -100,7 +103,7 @@ class JoinOptions:
         Of match counts; None: history for PROB, else that of replays.
     method : str or None
         Sampling method; None: the one with the least expected error.
-    profile : Path or None
+    profile : Path, Uri or None
         A profile that replaces the pass over the archives.
     """
 
@@ -110,7 +113,7 @@ class JoinOptions:
     policy: str | None = None
     estimator: str | None = None
     method: str | None = None
-    profile: Path | None = None
+    profile: Place | None = None
 
     def __post_init__(self) -> None:
         if not (self.weight > 0 and isfinite(self.weight)):
@@ -174,14 +177,14 @@ class AllocateOptions:
                 )
 
 
-def allocate_of(content: Mapping[str, Any], cache: Path | None = None) -> AllocateOptions:
+def allocate_of(content: Mapping[str, Any], cache: Place | None = None) -> AllocateOptions:
     """Return the allocation that a TOML file, or a dictionary like it, describes.
 
     Parameters
     ----------
     content : mapping
         ``memory``, ``metric``, ``refine`` and a list ``join``; docs/allocate.md explains each.
-    cache : Path, optional
+    cache : Path or Uri, optional
         Folder of prepared lanes.
 
     Raises
@@ -206,9 +209,15 @@ def allocate_of(content: Mapping[str, Any], cache: Path | None = None) -> Alloca
     )
 
 
-def _join(content: Mapping[str, Any], name: str, cache: Path | None) -> JoinOptions:
+def _reached(content: Mapping[str, Any]) -> AbstractContextManager[None]:
+    """Have object stores reached as a join says, else as all are."""
+    own = JOIN.storage(values_of(JOIN, content, ""))
+    return storing(own) if own else nullcontext()
+
+
+def _join(content: Mapping[str, Any], name: str, cache: Place | None) -> JoinOptions:
     where = f"join {name}: "
-    with JOIN.as_keywords(where), storing(JOIN.storage(values_of(JOIN, content, ""))):
+    with JOIN.as_keywords(where), _reached(content):
         given = read_table(JOIN, content, "")
         for side in ("left", "right"):
             if side not in given:

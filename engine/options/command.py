@@ -9,13 +9,13 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from pathlib import Path
 from typing import Any, TypeVar
 
 from engine.options.kinds import Names
 from engine.options.option import Option, options_of
 from engine.options.storage import STORAGE
 from engine.runtime.errors import SpecError, WinnowError, closest, did_you_mean
+from engine.runtime.uris import Place
 
 S = TypeVar("S")
 
@@ -248,7 +248,7 @@ class Command:
         )
 
 
-def read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Place) -> dict[str, Any]:
     """Return the content of a TOML file.
 
     Raises
@@ -256,8 +256,10 @@ def read_toml(path: Path) -> dict[str, Any]:
     SpecError
         If it cannot be read or is not TOML.
     """
+    from engine.runtime.places import text_at  # noqa: PLC0415 - help needs no pyarrow
+
     try:
-        return tomllib.loads(path.read_text())
+        return tomllib.loads(text_at(path))
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"job file {path} cannot be read: {error}") from None
     except tomllib.TOMLDecodeError as error:

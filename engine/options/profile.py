@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from engine.options import streams, where
@@ -12,11 +11,13 @@ from engine.options.budget import Amounts, divided
 from engine.options.command import Command, Given, Group
 from engine.options.deciding import MOST_BUCKETS
 from engine.options.grid import MEASURES, parse_memory
-from engine.options.kinds import NUMBER, PLACE, VALUES, Whole
+from engine.options.kinds import NUMBER, VALUES, Whole
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option, check_fields
 from engine.options.replay import REPLAY, STREAMS, WHERE, JobOptions, Joined, job_of
+from engine.options.storage import ANYWHERE
 from engine.runtime.errors import SpecError
+from engine.runtime.uris import Place
 
 DEFAULT_BUCKETS = 100
 DEFAULT_MEMORY = "1%,5%,10%,25%"
@@ -74,9 +75,9 @@ class ProfileOutput(TypedDict, total=False):
     """Where a profile goes."""
 
     out: Annotated[
-        where.PathLike | None, Option("JSON file of the profile (default: print only)", PLACE)
+        where.PathLike | None, Option("JSON file of the profile (default: print only)", ANYWHERE)
     ]
-    plots: Annotated[where.PathLike | None, Option("folder of the plots", PLACE)]
+    plots: Annotated[where.PathLike | None, Option("folder of the plots", ANYWHERE)]
 
 
 class Profile(Joined, Measured, Advised, total=False):
@@ -118,9 +119,9 @@ class ProfileOptions:
         Tuples of monitoring memory, for the online estimate; None: none is made.
     retain : float or None
         Part of the tuples that another online estimate retains; None: none is made.
-    out : Path or None
+    out : Path, Uri or None
         File of the profile.
-    plots : Path or None
+    plots : Path, Uri or None
         Folder of the plots.
     unit : str or None
         What a tick is, where the files do not say it.
@@ -143,8 +144,8 @@ class ProfileOptions:
     keys: int | None = None
     monitor: int | None = None
     retain: float | None = None
-    out: Path | None = None
-    plots: Path | None = None
+    out: Place | None = None
+    plots: Place | None = None
     unit: str | None = None
     memory: str = DEFAULT_MEMORY
     measure: str = MEASURES[1]

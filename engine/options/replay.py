@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, TypedDict
 
 from engine.archives.roles import Roles
@@ -22,6 +21,7 @@ from engine.options.streams import check_reference
 from engine.options.where import DEVICES
 from engine.policies import policy_named
 from engine.runtime.errors import SpecError
+from engine.runtime.uris import Place
 
 
 class Joined(
@@ -131,7 +131,7 @@ class JobOptions(streams.PolicyJob):
         Of split and estimator, those that "auto" chooses with the policy.
     lanes : int or None
         None: 1 with a budget, chosen without.
-    cache : Path or None
+    cache : Path, Uri or None
         None: the user's cache.
     bound : Effort or None
         Find the best possible importance within the budget as well.
@@ -151,11 +151,11 @@ class JobOptions(streams.PolicyJob):
     split: Split = EVEN
     lanes: int | None = None
     device: str = DEVICES[0]
-    cache: Path | None = None
-    plan: Path | None = None
+    cache: Place | None = None
+    plan: Place | None = None
     bound: Effort | None = None
     fact: FactOptions | None = None
-    profile: Path | None = None
+    profile: Place | None = None
     left_open: tuple[str, ...] = ()
     time_unit: str | None = None
 

@@ -34,6 +34,11 @@ class StorageOptions(Kind):
             found[name] = own
         return checked_options(flag, found)
 
+    def words(self, flag: str, value: Any) -> list[str]:  # noqa: ANN401 - see Kind
+        """Return the words of a command line that give these options, without secrets."""
+        given = self.public([f"{name}={own}" for name, own in value.items()])
+        return [word for own in given for word in (flag, own)]
+
     def public(self, raw: Any) -> Any:  # noqa: ANN401 - whatever an interface hands on
         """Return options as they were given, with something in place of secrets."""
         if isinstance(raw, Mapping):

@@ -12,7 +12,6 @@ from engine.options.deciding import FALLBACK, settled
 from engine.options.kinds import (
     BY_STREAM,
     NAMES,
-    PLACE,
     POSITIVE,
     SEED,
     SOURCE,
@@ -205,7 +204,7 @@ class Profile(TypedDict, total=False):
         Option(
             "profile of the streams, as winnow profile writes it: its age curves and frequencies "
             "stand in for a pass over the archives",
-            PLACE,
+            ANYWHERE,
             interface=Interface.ARCHIVES,
         ),
     ]

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias, TypedDict
 
-from engine.options.kinds import FLAG, PLACE, Text
+from engine.options.kinds import FLAG, Text
 from engine.options.option import Interface, Option
 from engine.options.storage import ANYWHERE
 from engine.runtime.uris import Place
@@ -64,7 +64,7 @@ class Cache(TypedDict, total=False):
         PathLike | None,
         Option(
             "folder of prepared lanes (default: the user's cache)",
-            PLACE,
+            ANYWHERE,
             interface=Interface.ARCHIVES,
         ),
     ]
@@ -77,7 +77,7 @@ class Job(TypedDict, total=False):
         PathLike,
         Option(
             "TOML file with any of these options; the command line wins",
-            PLACE,
+            ANYWHERE,
             interface=Interface.COMMAND_LINE,
         ),
     ]
@@ -88,13 +88,13 @@ class Pictures(TypedDict, total=False):
 
     plot: Annotated[
         PathLike,
-        Option("PNG or SVG file of the report's plots", PLACE, interface=Interface.COMMAND_LINE),
+        Option("PNG or SVG file of the report's plots", ANYWHERE, interface=Interface.COMMAND_LINE),
     ]
     html: Annotated[
         PathLike,
         Option(
             "HTML file of the report: plots, tables and what was asked, in one file",
-            PLACE,
+            ANYWHERE,
             interface=Interface.COMMAND_LINE,
         ),
     ]
@@ -104,7 +104,7 @@ class Report(Pictures, total=False):
     """Where the report goes."""
 
     report: Annotated[
-        PathLike, Option("JSON file of the report", PLACE, interface=Interface.COMMAND_LINE)
+        PathLike, Option("JSON file of the report", ANYWHERE, interface=Interface.COMMAND_LINE)
     ]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from engine.report.envelope import Report
 from engine.report.figures import blank, save_each
 from engine.report.shown import Shown
 from engine.report.tables import number, percent, print_end, table_of, terminal
+from engine.runtime.uris import Place
 
 _TITLES = {
     "alloc": "ALLOC: the worst join does as well as it can",
@@ -99,19 +99,19 @@ def _quality(value: float | None, none: str = "no bound") -> str:
     return none if value is None else percent(value)
 
 
-def draw(content: dict[str, Any], folder: Path) -> list[Path]:
+def draw(content: dict[str, Any], folder: Place) -> list[Place]:
     """Draw ``memory`` and ``recall`` (or ``error``) as PNG and SVG.
 
     Parameters
     ----------
     content : dict
         Of the report.
-    folder : Path
+    folder : Path or Uri
         Made if it is not there.
 
     Returns
     -------
-    list of Path
+    list of Path or Uri
 
     Raises
     ------

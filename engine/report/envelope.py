@@ -9,7 +9,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import metadata
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from engine.lanes.manifest import Prepared
@@ -17,25 +16,31 @@ from engine.options.budget import Amounts
 from engine.policies import Value
 from engine.replay.settings import UNLIMITED
 from engine.runtime.errors import OutputError
+from engine.runtime.places import is_there, save_text, try_to_put
 from engine.runtime.streams import SIDES
 from engine.runtime.time_units import instant_text, span_text
-from engine.runtime.uploads import write_bytes
 from engine.runtime.uris import Place, Uri
 from gpu_kernels.devices import Choice
 
 TIME_BINS = 50
 
 
-def check_place(path: Path, what: str = "report", *, new: bool = False) -> None:
+def check_place(path: Place, what: str = "report", *, new: bool = False) -> None:
     """Find out before the work whether a report, or another file, could be written.
 
-    One that must be `new` is not to replace another.
+    One that must be `new` is not to replace another. An object store is asked by an object that is
+    put and removed.
 
     Raises
     ------
     OutputError
         If not.
     """
+    if isinstance(path, Uri):
+        if new and is_there(path):
+            raise OutputError(f"{what} {path} exists: remove it or name another file")
+        try_to_put(path.parent)
+        return
     if path.is_dir():
         raise OutputError(f"{what} {path} is a folder: name a file, as in {path}/report.json")
     if new and path.exists():
@@ -51,7 +56,7 @@ class Report(NamedTuple):
     content: dict[str, Any]
     """See docs/report.md for every field."""
 
-    def save(self, path: Path) -> None:
+    def save(self, path: Place) -> None:
         """Write the report as JSON, whole or not at all.
 
         Raises
@@ -60,27 +65,6 @@ class Report(NamedTuple):
             If it cannot be written.
         """
         save_text(path, json.dumps(with_times(self.content), indent=2, allow_nan=False) + "\n")
-
-
-def save_text(path: Place, text: str, what: str = "report") -> None:
-    """Write a text file or object, whole or not at all.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written.
-    """
-    if isinstance(path, Uri):
-        write_bytes(path, text.encode(errors="backslashreplace"))
-        return
-    draft = path.with_name(f".{path.name}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise OutputError(f"{what} {path} cannot be written: {error}") from error
 
 
 def envelope(

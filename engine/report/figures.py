@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 from engine.report.charts import Bars, Chart, Lines, Series
 from engine.report.envelope import check_place
 from engine.runtime.errors import OutputError, SpecError
+from engine.runtime.places import make_folder, try_to_put, written
+from engine.runtime.uris import Place, Uri
 
 FORMATS = (".png", ".svg")
 COLOURS = (
@@ -56,7 +58,7 @@ def thousands(*axes: Drawn) -> None:
         own.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
 
 
-def check_plot(path: Path) -> None:
+def check_plot(path: Place) -> None:
     """Find out before the work whether a plot could be written.
 
     Raises
@@ -66,13 +68,13 @@ def check_plot(path: Path) -> None:
     OutputError
         If its place is none.
     """
-    if path.suffix not in FORMATS:
+    if Path(path.name).suffix not in FORMATS:
         raise SpecError(f"--plot is {path}; give a file that ends in {' or '.join(FORMATS)}")
     check_place(path, "plot")
 
 
-def save_figure(figure: Drawn, path: Path) -> None:
-    """Write a figure to a file, equal bytes for an equal figure; folders are made.
+def save_figure(figure: Drawn, path: Place) -> None:
+    """Write a figure to a file or object, equal bytes for an equal figure; folders are made.
 
     Raises
     ------
@@ -80,14 +82,18 @@ def save_figure(figure: Drawn, path: Path) -> None:
         If it cannot be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        metadata = {"Date": None} if path.suffix == ".svg" else {}
-        figure.savefig(path, dpi=150, metadata=metadata)
+        make_folder(path.parent)
+        suffix = Path(path.name).suffix
+        metadata = {"Date": None} if suffix == ".svg" else {}
+        with written(path) as own:
+            figure.savefig(own, format=suffix[1:], dpi=150, metadata=metadata)
     except OSError as error:
+        if isinstance(error, OutputError):
+            raise
         raise OutputError(f"plot {path} cannot be written: {error}") from error
 
 
-def check_folder(folder: Path) -> None:
+def check_folder(folder: Place) -> None:
     """Find out before the work whether plots could be written into a folder.
 
     Raises
@@ -95,12 +101,15 @@ def check_folder(folder: Path) -> None:
     OutputError
         If not.
     """
+    if isinstance(folder, Uri):
+        try_to_put(folder)
+        return
     above = next(own for own in (folder, *folder.absolute().parents) if own.exists())
     if not above.is_dir() or not os.access(above, os.W_OK):
         raise OutputError(f"plots {folder} cannot be written: {above} is no folder to write to")
 
 
-def save_each(figures: Iterable[tuple[str, Drawn]], folder: Path) -> list[Path]:
+def save_each(figures: Iterable[tuple[str, Drawn]], folder: Place) -> list[Place]:
     """Write figures by their names, each in every format, into a folder that is made.
 
     Raises
@@ -108,7 +117,7 @@ def save_each(figures: Iterable[tuple[str, Drawn]], folder: Path) -> list[Path]:
     OutputError
         If one cannot be written.
     """
-    files = []
+    files: list[Place] = []
     for name, figure in figures:
         for form in FORMATS:
             files.append(folder / f"{name}{form}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from engine.models.profile.statistics import last_ages
 from engine.report.figures import COLOURS, blank, plain, save_each, thousands
 from engine.runtime.errors import chosen
 from engine.runtime.streams import SIDES
+from engine.runtime.uris import Place
 
 PLOTS = ("age_curves", "key_frequencies", "correlation", "drift", "recall")
 _ONLINE = {"monitor": ("#009E73", "--"), "retain": ("#CC79A7", "-.")}
@@ -23,7 +23,7 @@ _UNITS = (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 
           ("milliseconds", 1e-3), ("microseconds", 1e-6), ("nanoseconds", 1e-9))  # fmt: skip
 
 
-def draw(profile: ArrivalProfile, folder: Path) -> list[Path]:
+def draw(profile: ArrivalProfile, folder: Place) -> list[Place]:
     """Draw every plot as PNG and SVG.
 
     Raises

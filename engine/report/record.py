@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine.report.envelope import save_text
 from engine.report.shown import Request, Shown
 from engine.runtime.errors import InputError
+from engine.runtime.places import save_text
 from engine.runtime.storage import bytes_at
 from engine.runtime.uris import Place, place_of
 

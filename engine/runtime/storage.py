@@ -125,13 +125,14 @@ def state_of(path: str) -> State:
         If it is not there.
     """
     if isinstance(path, Uri):
-        with _opened(path) as file:
+        with opened(path) as file:
             return State(file.size(), _tag(path, file))
     found = Path(path).stat()
     return State(found.st_size, found.st_mtime_ns)
 
 
-def _opened(uri: Uri) -> pa.NativeFile:
+def opened(uri: Uri) -> pa.NativeFile:
+    """Open an object, to be read anywhere."""
     system, path = located(uri)
     return system.open_input_file(path)
 
@@ -159,7 +160,7 @@ def parquet_now(path: str) -> tuple[State, pq.ParquetFile]:
     """Return what a Parquet file is now, and open it, with one request where it is an object."""
     if not isinstance(path, Uri):
         return state_of(path), pq.ParquetFile(path)
-    file = _opened(path)
+    file = opened(path)
     state = State(file.size(), _tag(path, file))
     key = path, path.options, state
     found = pq.ParquetFile(file, metadata=_footers.get(key), pre_buffer=True)
@@ -181,13 +182,13 @@ def text_file(path: str) -> str | pa.NativeFile:
 def first_bytes(path: str, size: int) -> bytes:
     """Return how a file begins."""
     if isinstance(path, Uri):
-        with _opened(path) as file:
+        with opened(path) as file:
             return bytes(file.read(size))
     with Path(path).open("rb") as own:
         return own.read(size)
 
 
-def _in_hdfs(uri: Uri) -> bool:
+def in_hdfs(uri: Uri) -> bool:
     """Return whether a file is there, of which libhdfs would print a stack trace if it is not."""
     system, path = located(uri)
     return bool(system.get_file_info(path).type != pafs.FileType.NotFound)
@@ -198,9 +199,9 @@ def bytes_at(place: Place) -> bytes | None:
     try:
         if not isinstance(place, Uri):
             return place.read_bytes()
-        if place.scheme == "hdfs" and not _in_hdfs(place):
+        if place.scheme == "hdfs" and not in_hdfs(place):
             return None
-        with _opened(place) as file:
+        with opened(place) as file:
             return bytes(file.read())
     except FileNotFoundError:
         return None

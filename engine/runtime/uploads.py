@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from engine.runtime import hadoop
 from engine.runtime.disk import scratch_home
 from engine.runtime.errors import OutputError
 from engine.runtime.storage import refusal
@@ -42,6 +43,7 @@ class Object(NamedTuple):
     name: str
     """Without the folder."""
     changed: datetime
+    size: int
 
 
 def _address(scheme: str, authority: str, given: dict[str, Any]) -> str | None:
@@ -65,8 +67,6 @@ def _address(scheme: str, authority: str, given: dict[str, Any]) -> str | None:
 def _store(scheme: str, authority: str, options: PlainOptions) -> Any:  # noqa: ANN401 - obstore's
     """Return a bucket or container, to which nothing has been said yet."""
     root = Uri(f"{scheme}://{authority}/", options)
-    if scheme not in _NAMES:
-        raise OutputError(f"{root} cannot be written: give a URI of s3, gs or abfs, or a path")
     try:
         from obstore.store import from_url  # noqa: PLC0415 - an extra
     except ImportError:
@@ -124,6 +124,9 @@ def put(uri: Uri, content: bytes | Path | IO[bytes], *, new: bool = False) -> No
     OutputError
         If the store refuses.
     """
+    if uri.scheme == "hdfs":
+        hadoop.put(uri, content, new=new)
+        return
     with _told(uri) as store:
         from obstore import exceptions  # noqa: PLC0415 - an extra
         from obstore import put as put_object  # noqa: PLC0415
@@ -142,13 +145,15 @@ def objects(folder: Uri) -> list[Object]:
     OutputError
         If the store refuses.
     """
+    if folder.scheme == "hdfs":
+        return sorted(Object(*own) for own in hadoop.files(folder))
     with _told(folder) as store:
         from obstore import list as listed  # noqa: PLC0415 - an extra
 
         begin = folder.below.rstrip("/") + "/"
         found = [own for some in listed(store, begin) for own in some]
     return sorted(
-        Object(own["path"][len(begin) :], own["last_modified"])
+        Object(own["path"][len(begin) :], own["last_modified"], own["size"])
         for own in found
         if own["path"].startswith(begin)
     )
@@ -162,6 +167,9 @@ def remove(folder: Uri, names: Iterable[str]) -> None:
     OutputError
         If the store refuses.
     """
+    if folder.scheme == "hdfs":
+        hadoop.remove(folder, names)
+        return
     with _told(folder) as store:
         from obstore import delete  # noqa: PLC0415 - an extra
 

@@ -177,6 +177,17 @@ def place_of(text: str) -> Place:
     return found if isinstance(found, Uri) else Path(found)
 
 
+def text_of(place: Place) -> str:
+    """Return a place as text that `source_of` and `place_of` make it of."""
+    return place if isinstance(place, Uri) else str(place)
+
+
+def extended(text: str, ending: str) -> str:
+    """Return a path or URI with something after its name."""
+    found = f"{text}{ending}"
+    return Uri(found, text.options) if isinstance(text, Uri) else found
+
+
 def absolute(place: Place) -> str:
     """Return the same text for the same place."""
     return str(place).rstrip("/") if isinstance(place, Uri) else str(place.absolute())

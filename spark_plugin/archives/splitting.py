@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from engine.lanes.split import Plan, SplitResult, Splitting
 from engine.runtime.streams import SIDES
+from engine.runtime.uris import Place, text_of
 from spark_plugin.archives.scan import Columns
 from spark_plugin.archives.survey import Cut
 from spark_plugin.outcome import OtherwiseError
@@ -29,7 +29,7 @@ class Work:
     plan: Plan
     columns: Columns
     """That are read."""
-    folder: Path
+    folder: Place
     """Where runs go."""
     origins: tuple[str, ...]
     """The archive's files."""
@@ -38,7 +38,7 @@ class Work:
 
     def splitting(self, file: int, first: int) -> Splitting:
         """Return what splits rows of a file, the first of which is at position `first`."""
-        out = str(self.folder / f"{SIDES[self.plan.side]}-{first:012d}")
+        out = text_of(self.folder / f"{SIDES[self.plan.side]}-{first:012d}")
         return Splitting(self.plan, self.origins[file], self.file_firsts[file], out)
 
 

@@ -34,6 +34,44 @@ for file in folder.rglob("*.parquet"):
         out.write(file.read_bytes())
 """
 
+GET = """
+import sys
+from pathlib import Path
+from engine.runtime.listing import dataset
+from engine.runtime.uris import Uri
+import pyarrow.parquet as pq
+pq.write_table(dataset(Uri(sys.argv[1])).to_table(), sys.argv[2])
+"""
+TWO = """
+import sys
+import pyarrow as pa
+from engine.jobs.output import write_file
+from engine.jobs.output_at import output_at
+from engine.runtime.disk import lease_mark
+from engine.runtime.errors import OutputError
+from engine.runtime.listing import files_of
+from engine.runtime.run_folders import OWNER
+from engine.runtime.uploads import objects, put
+from engine.runtime.uris import Uri
+uri, table = Uri(sys.argv[1]), pa.table({"ts": pa.array([3, 5], pa.int64())})
+left = uri / f"run-{'a' * 32}"
+put(left / OWNER, (lease_mark().rsplit(" ", 2)[0] + " 4194303 1").encode())
+put(left / "part-00000.x.parquet", b"x")
+with output_at(uri) as first, output_at(uri) as second:
+    assert not any(own.name.startswith(left.name) for own in objects(uri))
+    for own in (first, second):
+        write_file(own.draft / "part-00000.a.parquet", table)
+    first.commit({"part-00000.a.parquet": 2}, table.schema)
+    try:
+        second.commit({"part-00000.a.parquet": 2}, table.schema)
+    except OutputError as error:
+        assert "appeared while the job ran" in str(error)
+        print("second")
+found = {own.name.partition("/")[0] for own in objects(uri)}
+whole = found == {"_manifest.json", first.draft.name}
+print("manifest" if whole else found, *sorted(files_of(uri)))
+"""
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
@@ -78,9 +116,27 @@ def test_what_is_wrong_is_said_in_a_sentence(place: str, left: str) -> None:
     assert done.stderr.splitlines()[-1] == f"winnow replay: error: {wanted}"
 
 
-def test_outputs_are_refused(place: str, tmp_path: Path) -> None:
+def test_outputs_lanes_and_reports_are_those_of_a_disk(place: str, tmp_path: Path) -> None:
     folder = write(tmp_path / "archives")
-    out = replay(f"{folder}/left", f"{folder}/right", "--out", f"{place}/out")
-    done = run("-m", "engine.commands", *out)
-    assert done.returncode == 2
-    assert "cannot be written: give a URI of s3, gs or abfs, or a path" in done.stderr
+    assert run("-c", PUT, f"{place}/", str(folder)).returncode == 0
+    assert main(replay(f"{folder}/left", f"{folder}/right", "--out", f"{tmp_path}/out")) == 0
+    there = ["--out", f"{place}/joined", "--cache", f"{place}/lanes", "--report", f"{place}/r.json"]
+    line = replay(f"{place}/archives/left", f"{place}/archives/right", *there)
+    done = run("-m", "engine.commands", *line)
+    assert done.returncode == 0, done.stderr
+    assert "Exception" not in done.stderr
+    found = run("-c", GET, f"{place}/joined", str(tmp_path / "got"))
+    assert found.returncode == 0, found.stderr
+    wanted = pq.read_table(tmp_path / "out")
+    assert wanted.num_rows > 100
+    assert pq.read_table(tmp_path / "got").equals(wanted)
+    assert run("-m", "engine.commands", "report", f"{place}/joined").returncode == 0
+    again = run("-m", "engine.commands", *line)
+    assert again.returncode == 2
+    assert f"output folder {place}/joined exists" in again.stderr
+
+
+def test_of_two_runs_one_commits_and_what_is_left_of_killed_ones_goes(place: str) -> None:
+    done = run("-c", TWO, f"{place}/two")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["second", "manifest", "_SUCCESS", "part-00000.parquet"]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from places import ROOT
 from pyspark.sql import SparkSession
 from storage_cases import BUCKET, Store, needs_store, put, served, write
 
@@ -87,3 +91,45 @@ def test_tasks_put_parts_and_the_driver_the_manifest(
     assert found.num_rows > 100
     assert found.equals(sorted_rows(tmp_path / "out"))
     assert not [key for key in store.keys(f"spark-out-{job}") if key.endswith("_owner")]
+
+
+HIDING = """#!/bin/sh
+exec unshare --mount sh -c 'mount -t tmpfs none "{hidden}" && exec "{python}" "$@"' sh "$@"
+"""
+
+
+@pytest.mark.skipif(find_spec("obstore") is None, reason="obstore is not installed: make extras")
+def test_machines_that_share_no_folder(store: Store, tmp_path: Path) -> None:
+    hidden, script = tmp_path / "driver", tmp_path / "python"
+    hidden.mkdir()
+    script.write_text(HIDING.format(hidden=hidden, python=sys.executable))
+    script.chmod(0o755)
+    seen = subprocess.run(  # noqa: S603 - ours
+        [script, "-c", f"open('{hidden}/seen', 'w')"], capture_output=True, check=False
+    )
+    if seen.returncode or (hidden / "seen").exists():
+        pytest.skip("folders cannot be hidden from processes here")
+    folder = write(hidden / "archives")
+    uri = put(store, folder, "alone")
+    line = ["replay", "--on", "k", *JOINED, *JOBS["replay"]]
+    here = ["--left", f"{folder}/left", "--right", f"{folder}/right", "--out", f"{hidden}/out"]
+    assert main([*line, *here, "--cache", f"{hidden}/cache", "--engine", "local"]) == 0
+    there = ["--left", f"{uri}/left", "--right", f"{uri}/right", "--out", f"{uri}-out"]
+    far = [*line, *there, "--cache", f"{uri}-cache", "--engine", "spark", *store.words()]
+    near = [*far[: -len(store.words())], *store.words(), "--cache", f"{hidden}/cache-2"]
+    own = os.environ | {
+        "PYSPARK_PYTHON": str(script), "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYTHONPATH": str(ROOT),
+    }  # fmt: skip
+    done = [
+        subprocess.run(  # noqa: S603 - ours
+            [sys.executable, "-m", "engine.commands", *words], env=own, cwd=hidden, check=False,
+            capture_output=True, text=True,
+        )
+        for words in (near, far)
+    ]  # fmt: skip
+    assert done[0].returncode, "tasks have seen the driver's folder"
+    assert done[1].returncode == 0, done[1].stderr
+    found = sorted_rows(Uri(f"{uri}-out", tuple(store.options.items())))
+    assert found.num_rows > 100
+    assert found.equals(sorted_rows(hidden / "out"))

@@ -76,6 +76,10 @@ class Store:
         """Remove a folder."""
         self._files.delete_dir(f"{BUCKET}/{folder}")
 
+    def remove_object(self, key: str) -> None:
+        """Remove an object."""
+        self._files.delete_file(f"{BUCKET}/{key}")
+
     def fetched(self) -> int:
         """Return the bytes of objects sent since the last call, and forget them."""
         log = self._asked("clear")

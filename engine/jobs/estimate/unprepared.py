@@ -16,6 +16,7 @@ from engine.lanes.profile import SideProfile
 from engine.lanes.reader import LaneFiles
 from engine.lanes.unwritten import Unwritten
 from engine.runtime.executors import Stages
+from engine.runtime.uris import Place
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class ArchiveLane(JobLanes):
         return [_files(self.prepared.folder, self.streams)]
 
 
-def _files(folder: Path, streams: tuple[Unwritten, ...]) -> LaneFiles:
+def _files(folder: Place, streams: tuple[Unwritten, ...]) -> LaneFiles:
     left, right = streams
     rows = sum(int(own.groups.rows.sum()) for own in streams)
     return LaneFiles(0, folder, rows, left, right)

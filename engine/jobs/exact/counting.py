@@ -11,7 +11,7 @@ import os
 import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
+from io import BytesIO
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -22,8 +22,10 @@ from engine.exact.unexpired import LiveKeys
 from engine.jobs.exact.key_totals import COUNTS, REMEMBERED, Live
 from engine.lanes.reader import LaneBatch
 from engine.replay.settings import ReplaySettings
-from engine.runtime.disk import whole_file
+from engine.runtime.places import is_there, written
 from engine.runtime.source import source_digest
+from engine.runtime.storage import bytes_at
+from engine.runtime.uris import Place, Uri
 
 Ids = tuple[NDArray[np.int32], NDArray[np.int32]]
 Ages = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -73,14 +75,14 @@ class CountedFile:
 
     Parameters
     ----------
-    folder : Path
+    folder : Path or Uri
         The lane's own.
     settings : ReplaySettings
         Of which only the windows, the first tick and the importance of an output matter.
     bin_edges : sequence of int
     """
 
-    def __init__(self, folder: Path, settings: ReplaySettings, bin_edges: Sequence[int]) -> None:
+    def __init__(self, folder: Place, settings: ReplaySettings, bin_edges: Sequence[int]) -> None:
         asked = (
             _FORMAT, *settings.windows, settings.combine, settings.start_ts, tuple(bin_edges),
         )  # fmt: skip
@@ -90,12 +92,16 @@ class CountedFile:
     @property
     def lacking(self) -> bool:
         """Whether nothing is cached, not even broken, and it can be."""
-        return not self._path.exists() and os.access(self._path.parent, os.W_OK)
+        writable = isinstance(self._path, Uri) or os.access(self._path.parent, os.W_OK)
+        return writable and not is_there(self._path)
 
     def read(self) -> Counted | None:
         """Return what is cached, None where there is nothing or it is broken."""
         try:
-            with self._path.open("rb") as file, np.load(file) as cached:
+            content = bytes_at(self._path)
+            if content is None:
+                return None
+            with np.load(BytesIO(content)) as cached:
                 keys = np.zeros(len(cached["code"]), COUNTS)
                 for name in _OF_KEYS:
                     keys[name] = cached[name]
@@ -116,7 +122,7 @@ class CountedFile:
         arrays |= counted.tally._asdict()
         with (
             suppress(OSError),
-            whole_file(self._path, self._path.parent) as own,
+            written(self._path, self._path.parent) as own,
             own.open("wb") as file,
         ):
             np.savez(file, **arrays)

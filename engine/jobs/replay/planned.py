@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import NamedTuple
 
 from engine.jobs.frame import JobLanes
@@ -14,6 +13,7 @@ from engine.lanes.reader import LaneFiles
 from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.runtime.errors import InputError
 from engine.runtime.streams import SIDES
+from engine.runtime.uris import Place
 
 
 class Limits(NamedTuple):
@@ -60,7 +60,7 @@ class PlanCheck:
 
 
 def check_plan(
-    path: Path, lanes: JobLanes, settings: ReplaySettings, limits: Sequence[Limits]
+    path: Place, lanes: JobLanes, settings: ReplaySettings, limits: Sequence[Limits]
 ) -> int:
     """Return the most tuples of both sides that a plan holds at once, added up over the joins.
 
@@ -102,7 +102,7 @@ class PlannedTask:
     plan: PlanFile
 
 
-def planned_tasks(tasks: Sequence[ReplayTask], path: Path, lanes: JobLanes) -> list[PlannedTask]:
+def planned_tasks(tasks: Sequence[ReplayTask], path: Place, lanes: JobLanes) -> list[PlannedTask]:
     """Return the tasks that replay lanes by the plan of a file."""
     plan = plan_file(path, lanes.prepared)
     return [PlannedTask(task, plan) for task in tasks]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from engine.jobs.age_curves import Curves, curves_cut, curves_given, measured_curves
@@ -20,6 +19,7 @@ from engine.options.budget import EXPECTED
 from engine.options.cells import Point
 from engine.replay.settings import ReplaySettings, number_of
 from engine.runtime.errors import SpecError
+from engine.runtime.uris import Place
 
 Settings = Mapping[int, ReplaySettings]
 """Of the points of the grid, by their numbers."""
@@ -37,7 +37,7 @@ class Layout(NamedTuple):
     """By window, of each group's lanes as one."""
 
 
-def profile_given(path: Path | None, points: Sequence[Point]) -> ArrivalProfile | None:
+def profile_given(path: Place | None, points: Sequence[Point]) -> ArrivalProfile | None:
     """Return the profile that a sweep is given, None where it is given none.
 
     Raises

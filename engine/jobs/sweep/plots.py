@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from engine.jobs.sweep.advice import Advice, kind_of
@@ -12,6 +11,7 @@ from engine.jobs.sweep.panels import Panels
 from engine.jobs.sweep.rows import Row
 from engine.policies import POLICIES, SAMPLING
 from engine.report.figures import blank, save_each
+from engine.runtime.uris import Place
 
 FEW_LINES = 6
 """Up to so many lines have a marker at every point."""
@@ -63,8 +63,8 @@ class Point(NamedTuple):
 
 
 def draw(
-    rows: Sequence[Row], advice: Sequence[Advice], grid: Mapping[str, Any], folder: Path
-) -> list[Path]:
+    rows: Sequence[Row], advice: Sequence[Advice], grid: Mapping[str, Any], folder: Place
+) -> list[Place]:
     """Draw every measure as PNG and SVG.
 
     Parameters
@@ -74,11 +74,11 @@ def draw(
         Whose targets and best choices are marked on the plot of their measure.
     grid : mapping
         As the report has it.
-    folder : Path
+    folder : Path or Uri
 
     Returns
     -------
-    list of Path
+    list of Path or Uri
     """
     figures = ((own.name, figure_of(rows, advice, grid, own)) for own in MEASURES)
     return save_each(figures, folder)

@@ -106,10 +106,7 @@ def command_of(asked: Mapping[str, Any], advice: Mapping[str, Any]) -> str:
     advice : mapping
         One of `advice_of`.
     """
-    words = ["winnow", "replay"]
-    for name, value in asked.items():
-        option = REPLAY.options[name]
-        words += [option.written, option.kind.shown(value)]
+    words = REPLAY.words(asked)
     return f"{shlex.join([*words, '--memory', advice['memory']])} {advice['options']}"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,11 @@ from engine.models.profile.parts import (
     stream_of,
     whole,
 )
-from engine.runtime.errors import OutputError, SpecError
+from engine.runtime.errors import SpecError
 from engine.runtime.jit import Floats
+from engine.runtime.places import save_text, text_at
 from engine.runtime.streams import SIDES
+from engine.runtime.uris import Place
 
 __all__ = ["AgeCurve", "ArrivalProfile", "Correlation", "Frequencies", "StreamProfile"]
 
@@ -123,7 +124,7 @@ class ArrivalProfile:
             "online": self.online,
         }
 
-    def save(self, path: Path) -> None:
+    def save(self, path: Place) -> None:
         """Write the profile as JSON, a line a field, whole or not at all.
 
         Raises
@@ -135,17 +136,10 @@ class ArrivalProfile:
             f"  {json.dumps(name)}: {json.dumps(value, allow_nan=False)}"
             for name, value in self.content().items()
         ]
-        draft = path.with_name(f".{path.name}.tmp")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-            draft.replace(path)
-        except OSError as error:
-            draft.unlink(missing_ok=True)
-            raise OutputError(f"profile {path} cannot be written: {error}") from error
+        save_text(path, "{\n" + ",\n".join(lines) + "\n}\n", "profile")
 
     @staticmethod
-    def load(path: Path) -> ArrivalProfile:
+    def load(path: Place) -> ArrivalProfile:
         """Read a profile.
 
         Raises
@@ -154,7 +148,7 @@ class ArrivalProfile:
             If the file cannot be read, is no profile, is of another version or lacks a field.
         """
         try:
-            content = json.loads(path.read_text())
+            content = json.loads(text_at(path))
         except (OSError, UnicodeDecodeError) as error:
             raise SpecError(f"profile {path} cannot be read ({error}): {_AGAIN}") from None
         except json.JSONDecodeError:

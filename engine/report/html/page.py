@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from html import escape
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -19,11 +18,12 @@ from engine.options.meanings import MEANINGS
 from engine.report.answers import answers_of
 from engine.report.blocks import Block, Grid, blocks_of
 from engine.report.charts import Bars, Chart, Lines, Series
-from engine.report.envelope import save_text
 from engine.report.html.glossary import terms_in
 from engine.report.html.svg import LOOKS, Drawing, draw, marker
 from engine.report.shown import Request, Shown
 from engine.report.tables import CommandLine
+from engine.runtime.places import save_text
+from engine.runtime.uris import Place
 
 MOST_DRAWN = 250_000
 """Bytes of plots; further ones are left out, which is said."""
@@ -37,7 +37,7 @@ _HATCH = (
 )
 
 
-def save_page(shown: Shown, path: Path) -> None:
+def save_page(shown: Shown, path: Place) -> None:
     """Write the page, whole or not at all.
 
     Raises

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 import engine.archives.normalise as normalise_module
 from engine.archives.roles import Roles
 from engine.archives.source import Archive, open_archive
-from engine.lanes import prepare as prepare_module
-from engine.lanes import runfiles, runs
+from engine.lanes import home, runfiles, runs
 from engine.lanes import write as lanefiles
 from engine.lanes.column_encoding import EncodedColumn, Encoding
 from engine.lanes.manifest import Prepared, key_of
@@ -616,7 +615,7 @@ def test_a_killed_preparation_does_not_look_whole(
     columns = {"t": [2, 1], "k": ["a", "b"], "i": [1.0, 1.0]}
     pair = (stored(tmp_path, "left", columns), stored(tmp_path, "right", columns))
     monkeypatch.setattr(shutil, "rmtree", lambda *_args, **_options: None)
-    monkeypatch.setattr(prepare_module, "_publish", lambda *_args: 1 / 0)
+    monkeypatch.setattr(home.LaneFolder, "publish", lambda *_args: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         lanes_of(pair, tmp_path / "out")
     assert not (tmp_path / "out").exists()

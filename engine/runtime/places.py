@@ -1,0 +1,121 @@
+"""Files and folders written where they belong: on a disk, or whole into an object store."""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+
+from engine.runtime.disk import remove_folder, scratch_home, whole_file
+from engine.runtime.errors import InputError, OutputError
+from engine.runtime.storage import bytes_at, in_hdfs, refusal, state_of
+from engine.runtime.uploads import objects, put, remove
+from engine.runtime.uris import Place, Uri, place_of
+
+
+@contextmanager
+def written(place: str | Place, aside: Place | None = None) -> Iterator[Path]:
+    """Yield the path of a file to write, whose content is at a place after the block.
+
+    Parameters
+    ----------
+    place : str, Path or Uri
+        Of an object, the path is of this machine's disk, and what is written there is put whole.
+    aside : Path, optional
+        A folder of the same disk where a file is written first, so that nobody sees half of it.
+    """
+    place = place_of(place) if isinstance(place, str) else place
+    if isinstance(place, Uri):
+        with tempfile.TemporaryDirectory(prefix="winnow-", dir=scratch_home()) as folder:
+            own = Path(folder) / "content"
+            yield own
+            put(place, own)
+    elif isinstance(aside, Path):
+        with whole_file(place, aside) as own:
+            yield own
+    else:
+        yield place
+
+
+def save_text(path: Place, text: str, what: str = "report") -> None:
+    """Write a text file or object, whole or not at all.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    if isinstance(path, Uri):
+        put(path, text.encode(errors="backslashreplace"))
+        return
+    draft = path.with_name(f".{path.name}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise OutputError(f"{what} {path} cannot be written: {error}") from error
+
+
+def text_at(place: Place) -> str:
+    """Return the content of a text file or object.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    if not isinstance(place, Uri):
+        return place.read_text()
+    try:
+        found = bytes_at(place)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(refusal(place, error)) from None
+    if found is None:
+        raise FileNotFoundError(f"{place} is not there")
+    return found.decode()
+
+
+def try_to_put(folder: Uri) -> None:
+    """Find out whether objects can be put into a folder.
+
+    Raises
+    ------
+    OutputError
+        If not.
+    """
+    name = f".{uuid.uuid4().hex}.tmp"
+    put(folder / name, b"")
+    remove(folder, [name])
+
+
+def is_there(place: Place) -> bool:
+    """Return whether there is such a file."""
+    if not isinstance(place, Uri):
+        return place.exists()
+    if place.scheme == "hdfs":
+        return in_hdfs(place)
+    try:
+        state_of(place)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def make_folder(place: Place) -> None:
+    """Make a folder where storage has folders; it may be there already."""
+    if isinstance(place, Path):
+        place.mkdir(parents=True, exist_ok=True)
+
+
+def drop_folder(place: Place) -> None:
+    """Remove a folder and all that is in it, if it is there."""
+    if isinstance(place, Uri):
+        remove(place, [own.name for own in objects(place)])
+    else:
+        remove_folder(place)
