@@ -35,15 +35,16 @@ thorough: kernels extras clouds ## Run all tests with the repeats that `make tes
 
 extras: $(VENV)/.dev ## Get what single tests need: a browser, pyright, Spark Connect, an object store
 	$(BIN)/python -m pip install --quiet pyright==1.1.414 'pyspark[connect]' 'moto[s3,server]==5.2.5' \
-	    'obstore>=0.12,<0.13'
+	    'obstore>=0.12,<0.13' 'deltalake==1.6.6' 'pyiceberg[sql-sqlite]==0.12.0'
 	$(BIN)/python tests/support/browser.py
 
-clouds: $(VENV)/.dev ## Get other object stores for tests, where npm, go, mvn and cargo are
+clouds: $(VENV)/.dev ## Get other object stores, Delta and Iceberg for tests, where npm, go, mvn, cargo are
 	if command -v npm >/dev/null; then npm install --silent --no-audit --no-fund \
 	    --prefix $(VENV)/node azurite@3.35.0; fi
 	if command -v go >/dev/null; then GOBIN=$(abspath $(BIN)) \
 	    go install github.com/fsouza/fake-gcs-server@v1.52.3; fi
 	$(BIN)/python tests/support/hdfs.py
+	$(BIN)/python tests/support/open_tables.py
 
 cover: $(VENV)/.dev ## Run all tests and tell which lines they reach
 	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=

@@ -131,9 +131,17 @@ def test_a_look_up(spark: Any) -> None:
     assert collected(found).to_pylist() == [{"n": len(expected), "low": min(expected)}]
 
 
-def test_a_session_that_is_registered_understands_calls(spark: Any, archives: Path) -> None:
-    own = spark.newSession()
+@pytest.fixture
+def registered(spark: Any) -> Iterator[Any]:
+    """Return a session that is registered until the test ends; Connect has no new ones."""
+    own = spark if CONNECT else spark.newSession()
     winnow.spark.register(own)
+    yield own
+    del own.sql
+
+
+def test_a_session_that_is_registered_understands_calls(registered: Any, archives: Path) -> None:
+    own = registered
     once = own.sql
     winnow.spark.register(own)
     assert own.sql is once

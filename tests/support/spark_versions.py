@@ -56,6 +56,9 @@ FEATURES = {
     ],
     "`winnow.replay`, `winnow.lookup`": ["test_spark_door.py"],
     "SQL: `winnow_replay`, `winnow_lookup`": ["test_spark_sql.py"],
+    "tables of Delta Lake and Iceberg": [
+        "test_spark_open_tables.py::test_tables_of_delta_and_iceberg_are_data_frames"
+    ],
     "tables to Spark and back": ["test_spark_versions.py"],
     "streaming replay": ["test_spark_versions.py::test_a_stream_has_the_rows_of_the_archives"],
 }  # fmt: skip
