@@ -70,7 +70,7 @@ def spark_table() -> str:
 def _counted(tests: Mapping[str, int]) -> str:
     if tests.get("failed"):
         return f"**{tests['failed']} failed**"
-    return f"{tests['passed']} passed" if tests.get("passed") else "refused"
+    return f"{tests['passed']} passed" if tests.get("passed") else "skipped"
 
 
 DOCUMENTS = {

@@ -80,7 +80,9 @@ def of_iceberg(table: pa.Table, folder: Path) -> pa.Table:
         "pyiceberg.catalog.sql", reason="pyiceberg is not installed: make extras"
     )
     folder.mkdir()
-    own = catalog.SqlCatalog("own", uri=f"sqlite:///{folder}/catalog.sqlite", warehouse=f"file://{folder}")
+    own = catalog.SqlCatalog(
+        "own", uri=f"sqlite:///{folder}/catalog.sqlite", warehouse=f"file://{folder}"
+    )
     own.create_namespace("db")
     made = own.create_table("db.left", schema=table.schema)
     made.append(table)
