@@ -1,4 +1,4 @@
-"""Writes the documents' tables of policies and of Spark's versions, and rows of new options.
+"""Writes what documents take from the code: tables, rows of new options, the Python reference.
 
 `make docs` runs it:
 
@@ -13,12 +13,16 @@ a document is stale.
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import re
 import sys
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 
+import winnow
 from engine.commands import all_commands
 from engine.options.command import Group
 from engine.options.kinds import ByStream, Flag, Number, Parameters, Whole
@@ -73,7 +77,78 @@ def _counted(tests: Mapping[str, int]) -> str:
     return f"{tests['passed']} passed" if tests.get("passed") else "skipped"
 
 
+_HEADING = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
+_LISTED = {"Parameters", "Returns", "Raises", "Attributes", "See Also"}
+
+
+def reference() -> str:
+    """Return all that `import winnow` gives, in the words of its docstrings."""
+    parts = []
+    for name in winnow.__all__:
+        value = getattr(winnow, name)
+        if isinstance(value, ModuleType):
+            own = [
+                (f"winnow.{name}.{key}", one)
+                for key, one in vars(value).items()
+                if inspect.isfunction(one) and one.__module__ == value.__name__ and key[0] != "_"
+            ]
+            parts.append(f"## winnow.{name}\n\n{_markdown(value)}")
+            parts += [f"### {_called(path, one)}\n\n{_markdown(one)}" for path, one in own]
+        elif callable(value):
+            parts.append(f"## {_called(f'winnow.{name}', value)}\n\n{_markdown(value)}")
+            if inspect.isclass(value):
+                parts += [
+                    f"### {_called(f'{name}.{key}', one)}\n\n{_markdown(one)}"
+                    for key, one in vars(value).items()
+                    if key[0] != "_"
+                    and (inspect.isfunction(one) or isinstance(one, (property, cached_property)))
+                ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _called(path: str, value: object) -> str:
+    """Return how something is called: what must be given; options have their own list."""
+    if not inspect.isfunction(value):
+        return f"`{path}`"
+    given = inspect.signature(value).parameters.values()
+    names = [
+        {"VAR_POSITIONAL": "*", "VAR_KEYWORD": "**"}.get(own.kind.name, "") + own.name
+        for own in given
+        if own.name != "self" and (own.default is own.empty or own.kind is not own.KEYWORD_ONLY)
+    ]
+    more = any(own.kind is own.KEYWORD_ONLY and own.default is not own.empty for own in given)
+    return f"`{path}({', '.join([*names, *(['...'] if more else [])])})`"
+
+
+def _markdown(value: object) -> str:
+    """Return a docstring of numpydoc as Markdown."""
+    text = inspect.getdoc(value) or ""
+    pieces = _HEADING.split(text.replace("``", "`"))
+    found = [pieces[0].strip()]
+    for heading, body in zip(pieces[1::2], pieces[2::2], strict=True):
+        own = body.strip()
+        if heading == "Examples":
+            own = f"```pycon\n{own}\n```"
+        elif heading in _LISTED:
+            own = _items(own)
+        found.append(f"**{heading}**\n\n{own}")
+    return "\n\n".join(own for own in found if own)
+
+
+def _items(text: str) -> str:
+    """Return a list's names in code, each with its meaning on the same line."""
+    lines = []
+    for line in text.splitlines():
+        if line and not line[0].isspace():
+            name, colon, kind = line.partition(" : ")
+            lines.append(f"- `{name}`" + (f" ({kind})" if colon else ""))
+        elif line.strip() and lines:
+            lines[-1] += (": " if lines[-1].endswith(("`", ")")) else " ") + line.strip()
+    return "\n".join(lines).replace("\n- `*`\n", "\n")
+
+
 DOCUMENTS = {
+    "docs/api.md": ("reference", reference),
     "docs/policies.md": ("policies", full_table),
     "docs/spark.md": ("versions", spark_table),
 }

@@ -1,0 +1,111 @@
+"""What is told of measurements: exact joins side by side, and recall by memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from peers.worker import APPROXIMATE
+
+Row = Mapping[str, Any]
+
+
+def fastest(rows: Sequence[Row]) -> list[Row]:
+    """Return winnow's exact join, then the fastest query of each other engine."""
+    found: dict[str, Row] = {}
+    for row in rows:
+        if "seconds" not in row or row["who"] == APPROXIMATE:
+            continue
+        best = found.get(row["who"])
+        if best is None or (-row["runs"], row["seconds"]) < (-best["runs"], best["seconds"]):
+            found[row["who"]] = row
+    ours = [row for who, row in found.items() if who == "winnow"]
+    return ours + sorted(
+        (row for who, row in found.items() if who != "winnow"), key=lambda row: row["seconds"]
+    )
+
+
+def exact(rows: Sequence[Row]) -> str:
+    """Return a table of exact joins: the fastest query of each engine."""
+    lines = [
+        "| workload | engine | query | s | CPU s | MiB | million tuples a second | times ours |",
+        "|---|---|---|---:|---:|---:|---:|---:|",
+    ]
+    for name, what in dict.fromkeys((row["workload"], row["what"]) for row in rows):
+        own = [row for row in rows if (row["workload"], row["what"]) == (name, what)]
+        best = fastest(own)
+        for at, row in enumerate(best):
+            title = f"{name}, {what}: {row['outputs']:,} outputs" if at == 0 else ""
+            lines.append(
+                f"| {title} | {row['who']} | {row['query']} | {row['seconds']:.3g} | "
+                f"{row['cpu']:.3g} | {row['mib']:,} | "
+                f"{row['tuples'] / row['seconds'] / 1e6:.3g} | "
+                f"{row['seconds'] / best[0]['seconds']:.1f} |"
+            )
+    return "\n".join(lines)
+
+
+def approximate(rows: Sequence[Row]) -> str:
+    """Return a table of the joins within less, with their recall."""
+    lines = [
+        "| workload | within | s | times the exact join's | MiB | recall, outputs | importance |",
+        "|---|---|---:|---:|---:|---:|---:|",
+    ]
+    for name in dict.fromkeys(row["workload"] for row in rows):
+        own = [row for row in rows if row["workload"] == name and row["what"] == "count"]
+        ours = next((row for row in own if row["who"] == "winnow"), None)
+        for at, row in enumerate(row for row in own if row["who"] == APPROXIMATE):
+            if ours is None:
+                break
+            worth = f"{row['value'] / ours['value']:.3f}" if ours["value"] else ""
+            lines.append(
+                f"| {name if at == 0 else ''} | {row['query']} | {row['seconds']:.3g} | "
+                f"{row['seconds'] / ours['seconds']:.1f} | {row['mib']:,} | "
+                f"{row['outputs'] / max(1, ours['outputs']):.3f} | {worth} |"
+            )
+    return "\n".join(lines)
+
+
+def left_out(rows: Sequence[Row]) -> str:
+    """Return what was not measured, and why."""
+    lines = [
+        f"- {row['workload']}, {row['who']}: {row['left_out']}."
+        for row in rows
+        if "left_out" in row
+    ]
+    return "\n".join(lines)
+
+
+def leads(rows: Sequence[Row]) -> str:
+    """Return on how many workloads winnow is the fastest, and by how much at least."""
+    ratios = {}
+    for name, what in dict.fromkeys((row["workload"], row["what"]) for row in rows):
+        best = fastest([row for row in rows if (row["workload"], row["what"]) == (name, what)])
+        if len(best) > 1 and best[0]["who"] == "winnow":
+            ratios[f"{name}, {what}"] = best[1]["seconds"] / best[0]["seconds"]
+    if not ratios:
+        return "Nothing was compared."
+    least = min(ratios, key=ratios.__getitem__)
+    first = sum(ratio > 1 for ratio in ratios.values())
+    return (
+        f"winnow's exact join is the fastest on {first} of {len(ratios)} workloads; the fastest "
+        f"other engine takes {ratios[least]:.1f} times as long on {least}, and more on the others."
+    )
+
+
+def marked(rows: Sequence[Row]) -> dict[str, str]:
+    """Return the texts that documents have marks for."""
+    return {
+        "peers leads": leads(rows),
+        "peers exact": exact(rows),
+        "peers approximate": approximate(rows),
+        "peers left out": left_out(rows),
+    }
+
+
+def printed(rows: Sequence[Row]) -> str:
+    """Return what is printed of one workload."""
+    found = [exact(rows), leads(rows)]
+    if any(row["who"] == APPROXIMATE for row in rows):
+        found.insert(1, approximate(rows))
+    return "\n\n".join(own for own in [*found, left_out(rows)] if own) + "\n"
