@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from engine.report.charts import Bars, Chart, Lines, Series
 from peers.worker import APPROXIMATE
 
 Row = Mapping[str, Any]
@@ -64,6 +65,43 @@ def approximate(rows: Sequence[Row]) -> str:
                 f"{row['outputs'] / max(1, ours['outputs']):.3f} | {worth} |"
             )
     return "\n".join(lines)
+
+
+def charts(rows: Sequence[Row]) -> list[Chart]:
+    """Return plots: how many times winnow's seconds each engine takes, and recall by share."""
+    counted = [row for row in rows if row["what"] == "count"]
+    best = {
+        name: fastest([row for row in counted if row["workload"] == name])
+        for name in dict.fromkeys(row["workload"] for row in counted)
+    }
+    engines = dict.fromkeys(row["who"] for own in best.values() for row in own)
+    seconds = {
+        (name, row["who"]): row["seconds"] / own[0]["seconds"]
+        for name, own in best.items()
+        for row in own
+    }
+    found: list[Chart] = [
+        Bars(f"{name}: seconds, over winnow's", "times winnow's seconds",
+             [who for who in engines if (name, who) in seconds],
+             [Series("seconds", [seconds[name, who] for who in engines if (name, who) in seconds])])
+        for name in best
+    ]  # fmt: skip
+    for kind in ("memory", "work"):
+        curves = {}
+        for row in counted:
+            own = best[row["workload"]]
+            if row["who"] == APPROXIMATE and row["query"].endswith(kind) and own:
+                share = int(row["query"].partition(" ")[0])
+                recall = row["outputs"] / max(1, own[0]["outputs"])
+                curves.setdefault(row["workload"], {})[share] = recall
+        if curves:
+            shares = sorted({share for own in curves.values() for share in own})
+            lines = [
+                Series(name, [own.get(share) for share in shares]) for name, own in curves.items()
+            ]
+            title = f"Recall by {kind}, in percent of what the exact join needs"
+            found.append(Lines(title, f"{kind} (%)", "recall of outputs", shares, lines))
+    return found
 
 
 def left_out(rows: Sequence[Row]) -> str:

@@ -99,6 +99,15 @@ def variants_of(experiment: Experiment, variants: Mapping[str, Data]) -> str:
     return markdown(["choice", *steps], rows)
 
 
+def choices_of(experiment: Experiment, variants: Mapping[str, Data]) -> str:
+    """Return how other choices of what is open come out, without a full stop."""
+    words = [judged(experiment, data).verdict for data in variants.values()]
+    return (
+        f"Under {len(words)} other choices of what is open, with fewer seeds: "
+        f"{words.count(HOLDS)} hold, {words.count(DIFFERS)} differ, the others hold in part"
+    )
+
+
 def step_of(check: Check) -> str:
     """Return a check's step without its point."""
     return check.at.rsplit(", ", 1)[0]
@@ -142,13 +151,8 @@ def section(experiment: Experiment, own: Mapping[str, Any], plot: str | None) ->
     if plot:
         parts.append(f"![{experiment.title}]({plot})")
     if own.get("variants"):
-        summary = [judged(experiment, data).verdict for data in own["variants"].values()]
-        parts.append(
-            f"Under {len(summary)} other choices of what is open, with fewer seeds: "
-            f"{summary.count(HOLDS)} hold, {summary.count(DIFFERS)} differ, the others hold in "
-            f"part "
-            f"([tables]({'policy_order' if experiment.name.startswith('P1') else 'harvest'}.md))."
-        )
+        where = "policy_order" if experiment.name.startswith("P1") else "harvest"
+        parts.append(f"{choices_of(experiment, own['variants'])} ([tables]({where}.md)).")
     return "\n\n".join(parts)
 
 

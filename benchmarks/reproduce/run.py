@@ -2,9 +2,11 @@
 
     python benchmarks/reproduce [--only P4:fig11] [--quick] [--again]
 
-Results go to benchmarks/results/reproduce.json, the page to docs/reproduce.md with a plot for each
-figure, and tables into the other documents that have marks for them; of a quick run, everything
-goes to build/reproduce. `--only` measures some and keeps the rest of the results.
+The report goes to build/reproduce/report.html, one file that needs no other; results go to
+benchmarks/results/reproduce.json, the page to docs/reproduce.md with a plot for each figure, and
+tables into the other documents that have marks for them; of a quick run, everything goes to
+build/reproduce. `--only` measures some and keeps the rest of the results, `--again` measures
+nothing. What `benchmarks/peers` measured of other engines is part of the report.
 """
 
 from __future__ import annotations
@@ -19,12 +21,13 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reproduce import page, plots
+from reproduce import page, plots, report
 from reproduce.experiment import Data, Experiment, judged, verdict
 from reproduce.papers import EXPERIMENTS, chosen
 from reproduce.record import ROOT, about, filled
 
 RESULTS = ROOT / "benchmarks" / "results" / "reproduce.json"
+PEERS = RESULTS.with_name("peers.json")
 DOCS = ROOT / "docs"
 QUICK = ROOT / "build" / "reproduce"
 QUICK_SEEDS, VARIANT_SEEDS = 3, 4
@@ -116,6 +119,12 @@ def written(results: Results, out: Path, *, quick: bool) -> None:
             drawn[name] = file.name if quick else f"reproduce/{file.name}"
     text = page.page_of(results, [EXPERIMENTS[name] for name in names], drawn, quick=quick)
     (out / "reproduce.md" if quick else DOCS / "reproduce.md").write_text(text)
+    every = [EXPERIMENTS[name] for name in names]
+    rows = json.loads(PEERS.read_text())["rows"] if PEERS.exists() else []
+    place = out / "report.html"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(report.report_of(results, every, rows, place, quick=quick))
+    print(f"report: {place}")
     if quick:
         return
     tables = {}
@@ -138,7 +147,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="few points and seeds, to build/")
     parser.add_argument("--again", action="store_true", help="judge and write what was measured")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--out", type=Path, default=QUICK, help="folder of a quick run")
+    parser.add_argument("--out", type=Path, default=QUICK, help="folder of the report")
     args = parser.parse_args(argv)
     experiments = chosen(args.only)
     path = args.out / "reproduce.json" if args.quick else RESULTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from rich.console import Console
 from rich.table import Table
@@ -14,6 +14,19 @@ from engine.report.tables import CommandLine, Sketch
 
 WIDE = 100_000
 """Characters of a line: so many that nothing is cut into several tables."""
+
+
+class Link(str):
+    """A cell that leads to a place of the page (``#name``), or to a file beside it."""
+
+    __slots__ = ("target",)
+    target: str
+
+    def __new__(cls, text: str, target: str) -> Self:
+        """Make the text of a cell."""
+        own = super().__new__(cls, text)
+        own.target = target
+        return own
 
 
 class Grid(NamedTuple):

@@ -8,8 +8,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import browser
 import numpy as np
 import pytest
+from pages import Parsed
 from places import BENCHMARKS, ROOT
 
 FIGURES = [
@@ -167,3 +169,59 @@ def test_the_recorded_verdicts_and_the_page_are_what_the_recorded_data_say(repro
     }
     page = reproduce("page").page_of(results, list(experiments.values()), drawn, quick=False)
     assert page == (ROOT / "docs" / "reproduce.md").read_text()
+
+
+def report_in(reproduce: Any, folder: Path) -> Path:
+    """Write the report of what is recorded, of other engines too."""
+    experiments, results = reproduce("papers").EXPERIMENTS, json.loads(RESULTS.read_text())
+    row = {
+        "workload": "W2", "what": "count", "query": "q", "tuples": 2000, "outputs": 50,
+        "value": 10.0, "cpu": 0.5, "mib": 90, "runs": 3,
+    }  # fmt: skip
+    rows = [
+        row | {"who": "winnow", "seconds": 0.25}, row | {"who": "Polars", "seconds": 1.0},
+        row | {"who": "winnow within less", "query": "10 % of the memory", "outputs": 20,
+               "seconds": 0.5},
+        {"workload": "W2", "what": "count", "who": "Spark streams", "left_out": "too many"},
+    ]  # fmt: skip
+    place = folder / "report.html"
+    every = list(experiments.values())
+    place.write_text(reproduce("report").report_of(results, every, rows, place, quick=False))
+    return place
+
+
+def test_the_report_has_every_figure_and_links_that_lead_somewhere(
+    reproduce: Any, tmp_path: Path
+) -> None:
+    place = report_in(reproduce, tmp_path)
+    found = Parsed(place.read_text())
+    anchors = {value for _, name, value in found.attributes if name == "id"}
+    links = [link for link in found.value("a", "href") if link is not None]
+    assert anchors >= {name.replace(":", "-") for name in FIGURES} | {"peers", "glossary"}
+    assert {link[1:] for link in links if link.startswith("#")} <= anchors
+    files = [link for link in links if not link.startswith("#")]
+    assert len(files) == len(FIGURES)
+    for link in files:
+        assert (tmp_path / link).resolve().is_file(), link
+    assert not [own for own in found.attributes if own[1] in {"src", "style"}]
+    text = place.read_text()
+    assert "winnow&#x27;s exact join is the fastest on 1 of 1 workloads" in text
+    assert "takes 4.0 times as long on W2, count" in text
+    assert "W2, Spark streams: too many." in text
+    drawn = sum(len(own.points) > 1 for own in reproduce("papers").EXPERIMENTS.values())
+    assert found.tags["figure"] >= drawn - 5
+
+
+@pytest.mark.skipif(browser.found() is None, reason="there is no Chromium: make extras gets one")
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_report_loads_and_fits_a_phone_and_a_desk(
+    reproduce: Any, tmp_path: Path, width: int
+) -> None:
+    place = report_in(reproduce, tmp_path)
+    with browser.opened() as page:
+        page.open(place, width)
+        assert page.complaints() == []
+        assert page.value("document.documentElement.scrollWidth") == width
+        assert page.value("document.querySelectorAll('svg.plot').length") > 40
+        page.value("document.querySelector('a[href=\"#P4-fig11\"]').click()")
+        assert abs(page.value("document.getElementById('P4-fig11').getBoundingClientRect().y")) < 2

@@ -15,8 +15,8 @@ from typing import Any
 from rich.console import Console
 
 from engine.options.meanings import MEANINGS
-from engine.report.answers import answers_of
-from engine.report.blocks import Block, Grid, blocks_of
+from engine.report.answers import Answer, answers_of
+from engine.report.blocks import Block, Grid, Link, blocks_of
 from engine.report.charts import Bars, Chart, Lines, Series
 from engine.report.html.glossary import terms_in
 from engine.report.html.svg import LOOKS, Drawing, draw, marker
@@ -60,8 +60,13 @@ def page_of(shown: Shown) -> str:
         "" if shown.request is None else _section("What was asked", _asked(shown.request)),
     ]
     written = [f"{own.title} {own.x} {'' if isinstance(own, Bars) else own.y}" for own in charts]
-    body.append(_section("Glossary", _terms(terms_in(" ".join([*map(str, blocks), *written])))))
-    title = escape(f"winnow {shown.task}")
+    body.append(_section("Glossary", terms_of(terms_in(" ".join([*map(str, blocks), *written])))))
+    title = f"winnow {shown.task}"
+    return shell(title, _meaning(shown.task), "".join(body), data, _made_by(shown))
+
+
+def shell(title: str, meaning: str, body: str, data: Sequence[Any], made_by: str) -> str:
+    """Return a page of sections in markup, with what its plots are read out of."""
     style, script = _asset("style.css"), _asset("script.js")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -70,9 +75,9 @@ def page_of(shown: Shown) -> str:
         "base-uri 'none'; form-action 'none'\">\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n'
-        f"<title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n{_HATCH}\n"
-        f"<header><h1>{title}</h1><p>{escape(_meaning(shown.task))}</p></header>\n<main>\n"
-        f"{''.join(body)}</main>\n<footer>{escape(_made_by(shown))}</footer>\n"
+        f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n{_HATCH}\n"
+        f"<header><h1>{escape(title)}</h1><p>{escape(meaning)}</p></header>\n<main>\n"
+        f"{body}</main>\n<footer>{escape(made_by)}</footer>\n"
         f'<script type="application/json" id="data">{_json(data)}</script>\n'
         f"<script>{script}</script>\n</body>\n</html>\n"
     )
@@ -87,7 +92,7 @@ def table_of(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return rows as a table, without script or style."""
     cells = [[str(cell) for cell in row] for row in rows]
     grid = Grid("", list(names), [False] * len(names), [cells] if cells else [])
-    return _table(grid, sortable=False)
+    return grid_of(grid, sortable=False)
 
 
 @cache
@@ -126,11 +131,16 @@ def _made_by(shown: Shown) -> str:
 
 
 def _cards(shown: Shown) -> str:
+    return cards_of([*shown.answers, *answers_of(shown.task, shown.content)])
+
+
+def cards_of(answers: Sequence[Answer]) -> str:
+    """Return figures that stand out."""
     cards = "".join(
         f'<div><dt>{escape(own.name)}</dt><dd class="value">{escape(own.value)}</dd>'
         + (f'<dd class="note">{escape(own.note)}</dd>' if own.note else "")
         + "</div>"
-        for own in [*shown.answers, *answers_of(shown.task, shown.content)]
+        for own in answers
     )
     return f'<dl class="cards">{cards}</dl>' if cards else ""
 
@@ -138,11 +148,12 @@ def _cards(shown: Shown) -> str:
 def _asked(request: Request) -> str:
     rows = [[name, value, meaning] for name, value, meaning in request.options]
     grid = Grid("", ["option", "value", "meaning"], [False] * 3, [rows] if rows else [])
-    again = f"<p>This makes it again:</p>\n{_block(CommandLine(request.line))}"
-    return again + (f'<div class="asked">{_table(grid)}</div>' if rows else "")
+    again = f"<p>This makes it again:</p>\n{text_of_block(CommandLine(request.line))}"
+    return again + (f'<div class="asked">{grid_of(grid)}</div>' if rows else "")
 
 
-def _terms(terms: dict[str, str]) -> str:
+def terms_of(terms: dict[str, str]) -> str:
+    """Return what terms mean."""
     found = "".join(
         f"<div><dt>{escape(term)}</dt><dd>{escape(meaning)}</dd></div>"
         for term, meaning in terms.items()
@@ -158,7 +169,7 @@ def _plots(charts: Sequence[Chart]) -> tuple[str, list[dict[str, Any]]]:
     left_out = 0
     for chart in charts:
         own = draw(chart)
-        figure = _figure(chart, own, len(data))
+        figure = figure_of(chart, own, len(data))
         size = _size(figure) + _size(_json(own.data))
         if size > room:
             left_out += 1
@@ -172,7 +183,8 @@ def _plots(charts: Sequence[Chart]) -> tuple[str, list[dict[str, Any]]]:
     return f'<div class="plots">{"".join(figures)}</div>{note}', data
 
 
-def _figure(chart: Chart, own: Drawing, number: int) -> str:
+def figure_of(chart: Chart, own: Drawing, number: int) -> str:
+    """Return a plot with its title and legend; its data stand at `number` of the page's."""
     filled = chart.stacked or isinstance(chart, Bars)
     looks = enumerate(own.looks if len(own.looks) > 1 or chart.marks else [])
     legend = "".join(
@@ -208,7 +220,11 @@ def _blocks(blocks: Sequence[Block], *, sortable: bool = True) -> str:
         if room <= 0:
             left_out += 1
             continue
-        text = _table(own, room=room, sortable=sortable) if isinstance(own, Grid) else _block(own)
+        text = (
+            grid_of(own, room=room, sortable=sortable)
+            if isinstance(own, Grid)
+            else text_of_block(own)
+        )
         room -= _size(text)
         found.append(text)
     if left_out:
@@ -216,14 +232,16 @@ def _blocks(blocks: Sequence[Block], *, sortable: bool = True) -> str:
     return "\n".join(found)
 
 
-def _block(text: str) -> str:
+def text_of_block(text: str) -> str:
+    """Return a paragraph, or a command line."""
     if isinstance(text, CommandLine):
         parts = (f"<span>{escape(own)}</span>" for own in re.split(" (?=--)", text))
         return f"<pre><code>{' '.join(parts)}</code></pre>"
     return f"<p>{escape(text)}</p>"
 
 
-def _table(grid: Grid, *, room: int = MOST_TABLES, sortable: bool = True) -> str:
+def grid_of(grid: Grid, *, room: int = MOST_TABLES, sortable: bool = True) -> str:
+    """Return a table, as far as there is room for its rows."""
     several = sortable and grid.rows > 1
     heads = "".join(
         f'<th scope="col"{_number(is_number)}>{_head(name, sortable=several)}</th>'
@@ -234,7 +252,7 @@ def _table(grid: Grid, *, room: int = MOST_TABLES, sortable: bool = True) -> str
         rows = []
         for cells in section:
             row = "".join(
-                f"<td{_number(is_number)}>{escape(cell)}</td>"
+                f"<td{_number(is_number)}>{_cell(cell)}</td>"
                 for cell, is_number in zip(cells, grid.numbers, strict=True)
             )
             room -= _size(row)
@@ -249,6 +267,11 @@ def _table(grid: Grid, *, room: int = MOST_TABLES, sortable: bool = True) -> str
         f'<div class="table"><table>{caption}<thead><tr>{heads}</tr></thead>{"".join(bodies)}'
         f"</table></div>{cut}"
     )
+
+
+def _cell(cell: str) -> str:
+    text = escape(cell)
+    return f'<a href="{escape(cell.target)}">{text}</a>' if isinstance(cell, Link) else text
 
 
 def _head(name: str, *, sortable: bool) -> str:
