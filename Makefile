@@ -6,6 +6,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 BENCH_ARGS ?=
+PEERS_ARGS ?=
 REPRODUCE_ARGS ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -65,9 +66,10 @@ wheel: $(VENV)/.run ## Build a wheel with compiled kernels, for this Python, num
 	WINNOW_WHEEL_KERNELS=$(abspath build/kernels) $(BIN)/python -m pip wheel --quiet --no-deps \
 	    --wheel-dir dist .
 
-bench: $(VENV)/.bench ## Measure, against DuckDB and Polars too; BENCH_ARGS go to every script
+bench: $(VENV)/.bench ## Measure, against other engines too; BENCH_ARGS and PEERS_ARGS
 	for script in $(filter-out benchmarks/demo.py $(wildcard benchmarks/gpu_*.py),$(wildcard benchmarks/*.py)); do \
 	    echo "== $$script"; $(BIN)/python $$script $(BENCH_ARGS); done
+	$(BIN)/python benchmarks/peers $(PEERS_ARGS)
 
 reproduce: $(VENV)/.bench ## Measure and judge every figure of the papers; REPRODUCE_ARGS=--quick
 	$(BIN)/python benchmarks/reproduce $(REPRODUCE_ARGS)

@@ -78,6 +78,7 @@ def queries(work: Workload, threads: int, what: str) -> dict[str, Callable[[], A
     """Return ways to count a workload; `what` is count, pairs, or parquet (count from files)."""
     base = connected(work, threads) if what != "parquet" else duckdb.connect(
         config={"threads": threads})  # fmt: skip
+    base.execute("SET enable_progress_bar = false")
     source = "read_parquet('{file}')" if what == "parquet" else "s{side}"
 
     def ask(how: str, whole: int, widths: Mapping[str, float]) -> Answer:

@@ -31,9 +31,10 @@ INTRODUCTION = """\
 # The papers' figures, reproduced
 
 `make reproduce` measures every figure and table of the five papers, judges what the papers say of
-them, and writes this page, its plots and `benchmarks/results/reproduce.json`. `python
-benchmarks/reproduce --only P4:fig11` measures one of them; with `--quick` it measures a few points
-of each, into `build/reproduce`.
+them, and writes this page, its plots, `benchmarks/results/reproduce.json`, and all of it as one
+HTML file, `build/reproduce/report.html`. `python benchmarks/reproduce --only P4:fig11` measures one
+of them; with `--quick` it measures a few points of each, into `build/reproduce`; with `--again` it
+writes what was measured.
 
 No verdict is written by hand. Each claim is a predicate that is checked at every point: it *holds*
 if the 95 % interval of the paired difference over seeds lies on the claimed side of 0, is *even* if
