@@ -12,8 +12,8 @@ from typing import Any
 from engine.report.answers import Answer
 from engine.report.blocks import Grid, Link
 from engine.report.charts import Bars, Chart, Lines, Series
-from engine.report.html.document import Content, Part, document_of
 from engine.report.tables import CommandLine
+from reproduce.document import Content, Part, document_of
 from reproduce.experiment import DIFFERS, HOLDS, Data, Experiment, half_width, series
 from reproduce.page import PAPERS, choices_of, claims_of, table_of
 from reproduce.record import ROOT
