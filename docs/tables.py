@@ -128,7 +128,7 @@ def _markdown(value: object) -> str:
     for heading, body in zip(pieces[1::2], pieces[2::2], strict=True):
         own = body.strip()
         if heading == "Examples":
-            own = f"```pycon\n{own}\n```"
+            own = f"```text\n{own}\n```"
         elif heading in _LISTED:
             own = _items(own)
         found.append(f"**{heading}**\n\n{own}")
