@@ -1,37 +1,50 @@
 """One memory for both sides: what residents of each have yielded, and what a tuple's value is.
 
-A priority ranks tuples within a side. Across sides a tuple counts for its *value*: the importance a
-tick that residents of its side and kind have yielded so far. Residents are of two kinds, by their
-priority at admission: those of priority 0 or less, whose value is what such residents yielded a
-tick each, and those of a positive one, whose value is proportional to their priority and never
-below the former. Value therefore rises with priority, and (value, rank) is a total order.
+A policy ranks tuples within a side, so of each side only the least can go. Across sides a tuple
+counts for its *value*: the importance a tick that residents of its side and *class* have yielded so
+far, divided by the square root of the number of its side's residents, as more memory for a side
+yields less and less. Classes follow the rank, coarsely: by the priority at admission, in octaves;
+those of priority 0 or less by importance where importance breaks ties, else by how long ago they
+arrived. A higher class is never worth less (isotonic regression by pooling adjacent violators).
 
-Sums within an instant are of whole steps, so that every device gets the same, in any order.
+Sums between two instants are of whole steps, so that every device gets the same, in any order.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from gpu_kernels.portable import Integer, portable
 
+Row: TypeAlias = Any
+"""(CLASSES,) float64 or int64: a row of `Pool.sums` or `Pool.n`."""
+
 STEPS, MOST_STEPS = 65536.0, 2.0**36
 """Steps that the unit is; no value counts for more steps than the latter."""
-SHARE = 1.0 / 64.0
-"""Weight of what is known of all residents in what is known of a few."""
-FORGET = 2
-"""Lifetimes after which half of what was seen is forgotten."""
+LEVELS = 64
+"""Classes of tuples of priority 0 or less, and of the others."""
+CLASSES = 2 * LEVELS
+SHARE = 1.0 / 1024.0
+"""Weight of what is known of all residents in what is known of a class."""
+TIMES = 16
+"""Values are found so many times a lifetime at most."""
+KEPT = 63.0 / 64.0
+"""Weight of what was known in what is known a time later: half after 2.8 lifetimes."""
+_ROOT_OF_HALF = math.sqrt(0.5)
 
-# In `Pool.sums`; by side: add the side, and for YIELDED twice the side and the kind
-YIELDED, HELD, HELD_ZERO, WEIGHTED, ZERO_VALUE, RATE = 0, 4, 6, 8, 10, 12
-SUMS = 14
-# In `Pool.n`
-ZEROS, PRIORITIES, FRESH, LAST, HALVED, MOST, MOST_BOTH = 0, 2, 4, 8, 9, 10, 12
-COUNTERS = 13
-POOL_BYTES = 8 * (SUMS + 2 + COUNTERS + 2)
-"""Of a lane's `Pool`, with the numbers beside its arrays."""
+# Rows of `Pool.sums`, with a column for each class; but for BLOCKS, add the side
+YIELDED, HELD, VALUE, BLOCKS = 0, 2, 4, 6
+SUMS = (8, CLASSES)
+# Rows of `Pool.n`; to FRESH and RESIDENTS add the side
+FRESH, RESIDENTS, BEGINS, NUMBERS = 0, 2, 4, 5
+COUNTERS = (6, CLASSES)
+# Columns of its row NUMBERS; to MOST add the side
+LAST, MOST, MOST_BOTH = 0, 1, 3
+POOL_BYTES = 8 * (SUMS[0] + COUNTERS[0] + 1) * CLASSES
+"""Of a lane's `Pool` on a GPU."""
 
 
 class Pool(NamedTuple):
@@ -41,19 +54,21 @@ class Pool(NamedTuple):
     """M: tuples of both sides together."""
     calibrated: bool
     """Whether tuples compare across sides by value, else by priority as it is."""
+    by_importance: bool
+    """Whether importance breaks ties of priority."""
     scale: float
     priority_scale: float
     """`scale`, `priority_scale`: steps in an importance and in a priority of 1."""
-    forget_after: Integer
-    """Ticks."""
+    lifetime_left: Integer
+    lifetime_right: Integer
+    """`lifetime_left`, `lifetime_right`: ticks."""
     sums: Any
-    """(SUMS,) float64. What residents yielded, in steps (YIELDED, by side and kind); ticks of all
-    residents and of those of priority 0 (HELD, HELD_ZERO); ticks of the others times their
-    priorities in steps (WEIGHTED); what follows of these (ZERO_VALUE, RATE)."""
+    """SUMS float64. By side and class: what residents yielded, in steps (YIELDED), and for how many
+    ticks they were held (HELD), older ones counting less; their quotients (VALUE). Scratch."""
     n: Any
-    """(COUNTERS,) int64. Residents of priority 0, and the others' priorities in steps (ZEROS,
-    PRIORITIES); what was yielded in this instant (FRESH); the last instant, and that of the last
-    halving; most tuples held, of each side and of both (MOST, MOST_BOTH)."""
+    """COUNTERS int64. By side and class: what was yielded since values were found, in steps
+    (FRESH), and residents when they are (RESIDENTS). Scratch. When that was (LAST); most tuples
+    held, of each side and of both (MOST, MOST_BOTH)."""
 
 
 def scale_of(unit: float) -> float:
@@ -63,8 +78,9 @@ def scale_of(unit: float) -> float:
 
 
 def pool_of(
-    memory: int, *, calibrated: bool, unit: float, counts: bool, lifetime: int, t0: int
-) -> Pool:
+    memory: int, *, calibrated: bool, by_importance: bool, unit: float, counts: bool,
+    lifetimes: tuple[int, int], t0: int,
+) -> Pool:  # fmt: skip
     """Return the memory of a lane before its first instant.
 
     Parameters
@@ -73,20 +89,22 @@ def pool_of(
         M, in tuples.
     calibrated : bool
         Whether tuples compare across sides by value.
+    by_importance : bool
+        Whether importance breaks ties of priority.
     unit : float
         The unit of importance: the greater of the sides' means.
     counts : bool
         Whether priorities are numbers of matches, whose unit is 1; else it is that of importance.
-    lifetime : int
-        The greater of the sides' w, in ticks.
+    lifetimes : (int, int)
+        w of each side, in ticks.
     t0 : int
         The first instant.
     """
     n = np.zeros(COUNTERS, np.int64)
-    n[[LAST, HALVED]] = t0
+    n[NUMBERS, LAST] = t0
     scale = scale_of(unit)
     return Pool(
-        memory, calibrated, scale, scale_of(1.0) if counts else scale, FORGET * lifetime,
+        memory, calibrated, by_importance, scale, scale_of(1.0) if counts else scale, *lifetimes,
         np.zeros(SUMS), n,
     )  # fmt: skip
 
@@ -98,91 +116,138 @@ def steps(value: float, scale: float) -> Integer:
 
 
 @portable
-def counted_as(side: Integer, first: float, scale: float) -> tuple[Integer, Integer]:
-    """Return which of `Pool.n` counts a resident, by its priority at admission, and as how much."""
-    if first > 0.0:
-        return PRIORITIES + side, steps(first, scale)
-    return ZEROS + side, np.int64(1)
+def octave(value: float) -> Integer:
+    """Return the level of a positive number: one more for each doubling, 32 for 1 to 2 units."""
+    _, exponent = math.frexp(value)
+    return min(max(np.int64(exponent) + 15, 0), LEVELS - 1)
 
 
 @portable
-def advance(pool: Pool, left: Integer, right: Integer, now: Integer) -> None:
-    """Go on to an instant from the last, since which so many residents were held."""
-    passed = np.float64(now - pool.n[LAST])
-    for side in range(2):
-        held = left if side == 0 else right
-        pool.sums[HELD + side] += np.float64(held) * passed
-        pool.sums[HELD_ZERO + side] += np.float64(pool.n[ZEROS + side]) * passed
-        pool.sums[WEIGHTED + side] += np.float64(pool.n[PRIORITIES + side]) * passed
-    pool.n[LAST] = now
-    if now - pool.n[HALVED] >= pool.forget_after:
-        pool.n[HALVED] = now
-        for i in range(ZERO_VALUE):
-            pool.sums[i] *= 0.5
+def recency(age: Integer, lifetime: Integer) -> Integer:
+    """Return the level of an age: one more each time that it is divided by the root of 2."""
+    mantissa, exponent = math.frexp(np.float64(lifetime) / np.float64(age + 1))
+    level = 2 * (np.int64(exponent) - 1)
+    if mantissa >= _ROOT_OF_HALF:
+        level += 1
+    return min(max(level, 0), LEVELS - 1)
 
 
 @portable
-def settle(pool: Pool) -> None:
-    """Take into account what was yielded in this instant."""
-    for i in range(4):
-        pool.sums[YIELDED + i] += np.float64(pool.n[FRESH + i])
-        pool.n[FRESH + i] = 0
+def class_in(
+    by_importance: bool, scale: float, priority_scale: float, lifetime: Integer, priority: float,
+    importance: float, age: Integer,
+) -> Integer:  # fmt: skip
+    """Return the class of a tuple of a side of this lifetime."""
+    if priority > 0.0:
+        return LEVELS + octave(priority * priority_scale)
+    if not by_importance:
+        return recency(age, lifetime)
+    return octave(importance * scale) if importance > 0.0 else np.int64(0)
 
 
 @portable
-def zero_value(
-    zero: float, own: float, everything: float, held_zero: float, held: float, all_held: float
-) -> float:
-    """Return the value of a side's tuples of priority 0.
+def is_due(last: Integer, lifetime: Integer, now: Integer) -> bool:
+    """Return whether it is time to find values anew; `lifetime` is the greatest."""
+    return bool(now - last >= max(lifetime // TIMES, 1))
 
-    It follows from what they, their side and all sides yielded, and from the ticks of each.
+
+@portable
+def total(row: Row) -> float:
+    """Add up a row, in order."""
+    result = 0.0
+    for i in range(CLASSES):
+        result += row[i]
+    return result
+
+
+@portable
+def take_in(yielded: Row, held: Row, fresh: Row, residents: Row, passed: float) -> None:
+    """Take in what a side's classes yielded in a time that passed, and forget some of the past."""
+    for i in range(CLASSES):
+        yielded[i] = yielded[i] * KEPT + np.float64(fresh[i])
+        held[i] = held[i] * KEPT + np.float64(residents[i]) * passed
+        fresh[i] = 0
+        residents[i] = 0
+
+
+@portable
+def isotonic(
+    yielded: Row,
+    held: Row,
+    values: Row,
+    ys: Row,
+    hs: Row,
+    begins: Row,
+    y: float,
+    h: float,
+) -> None:
+    """Find the values of a side's classes; to what is known of each, y and h are added.
+
+    Blocks of classes of which a lower one would be worth as much or more are pooled; `ys`, `hs` and
+    `begins` are theirs. O(CLASSES).
     """
-    ticks = held_zero + SHARE * (held + SHARE * all_held)
-    return (zero + SHARE * (own + SHARE * everything)) / ticks if ticks > 0.0 else 0.0
+    blocks = 0
+    for i in range(CLASSES):
+        own_y, own_h, begin = yielded[i] + y, held[i] + h, i
+        while blocks > 0 and own_y * hs[blocks - 1] <= ys[blocks - 1] * own_h:
+            blocks -= 1
+            own_y = ys[blocks] + own_y
+            own_h = hs[blocks] + own_h
+            begin = begins[blocks]
+        ys[blocks], hs[blocks], begins[blocks] = own_y, own_h, begin
+        blocks += 1
+    end = CLASSES
+    while blocks > 0:
+        blocks -= 1
+        value = ys[blocks] / hs[blocks] if hs[blocks] > 0.0 else 0.0
+        for i in range(begins[blocks], end):
+            values[i] = value
+        end = begins[blocks]
 
 
 @portable
-def rate_of(other: float, positive: float, weighted: float, all_weighted: float) -> float:
-    """Return what a side's other tuples yield a tick, by their priority in steps.
-
-    It follows from what they and those of all sides yielded, and from their weighted ticks.
-    """
-    ticks = weighted + SHARE * all_weighted
-    return (other + SHARE * positive) / ticks if ticks > 0.0 else 1.0
-
-
-@portable
-def value_by(zero: float, rate: float, priority: float, scale: float) -> float:
-    """Return the value of a tuple of a priority, from its side's `zero_value` and `rate_of`."""
-    return zero if priority <= 0.0 else max(zero, rate * (priority * scale))
+def class_of(
+    pool: Pool, side: Integer, priority: float, importance: float, age: Integer
+) -> Integer:
+    """Return the class of a tuple of a side."""
+    return class_in(
+        pool.by_importance, pool.scale, pool.priority_scale,
+        pool.lifetime_left if side == 0 else pool.lifetime_right, priority, importance, age,
+    )  # fmt: skip
 
 
 @portable
-def set_values(pool: Pool) -> None:
-    """Find what values follow from what has been seen; to be called before step 5."""
-    sums = pool.sums
-    everything = (sums[0] + sums[1]) + (sums[2] + sums[3])
-    held = sums[HELD] + sums[HELD + 1]
-    positive = sums[YIELDED + 1] + sums[YIELDED + 3]
-    weighted = sums[WEIGHTED] + sums[WEIGHTED + 1]
+def values_due(pool: Pool, now: Integer) -> bool:
+    """Return whether it is time to find the values anew."""
+    return is_due(pool.n[NUMBERS, LAST], max(pool.lifetime_left, pool.lifetime_right), now)
+
+
+@portable
+def find_values(pool: Pool, now: Integer) -> None:
+    """Find the values anew, the residents of each class being counted; before step 5."""
+    sums, n = pool.sums, pool.n
+    passed = np.float64(now - n[NUMBERS, LAST])
+    n[NUMBERS, LAST] = now
     for side in range(2):
-        zero, other = sums[YIELDED + 2 * side], sums[YIELDED + 2 * side + 1]
-        sums[ZERO_VALUE + side] = zero_value(
-            zero, zero + other, everything, sums[HELD_ZERO + side], sums[HELD + side], held
+        take_in(
+            sums[YIELDED + side], sums[HELD + side], n[FRESH + side], n[RESIDENTS + side], passed
         )
-        sums[RATE + side] = rate_of(other, positive, sums[WEIGHTED + side], weighted)
-
-
-@portable
-def value_in(pool: Pool, side: Integer, priority: float) -> float:
-    """Return the value of a tuple of a side and of a priority, in a calibrated memory."""
-    return value_by(
-        pool.sums[ZERO_VALUE + side], pool.sums[RATE + side], priority, pool.priority_scale
-    )
+    left_y, right_y = total(sums[YIELDED]), total(sums[YIELDED + 1])
+    left_h, right_h = total(sums[HELD]), total(sums[HELD + 1])
+    y, h = SHARE * (left_y + right_y), SHARE * (left_h + right_h)
+    for side in range(2):
+        isotonic(
+            sums[YIELDED + side], sums[HELD + side], sums[VALUE + side], sums[BLOCKS],
+            sums[BLOCKS + 1], n[BEGINS], SHARE * ((left_y if side == 0 else right_y) + y),
+            SHARE * ((left_h if side == 0 else right_h) + h),
+        )  # fmt: skip
 
 
 class Rank(NamedTuple):
-    """A tuple's rank among those of all sides (contract, section 2, step 5)."""
+    """A tuple's rank among those of its side (contract, section 2, step 5), and its class's value.
+
+    Within a side the value never contradicts the rank.
+    """
 
     value: float
     priority: float
@@ -193,6 +258,15 @@ class Rank(NamedTuple):
     side: Integer
     seq: Integer
     """Its place among the arrivals of its side."""
+
+
+@portable
+def across(rank: Rank, residents: Integer) -> Rank:
+    """Return a tuple's rank among those of all sides; its side has so many residents."""
+    return Rank(
+        rank.value / math.sqrt(np.float64(residents) + 0.5), rank.priority, rank.importance, rank.m,
+        rank.ts, rank.side, rank.seq,
+    )  # fmt: skip
 
 
 @portable

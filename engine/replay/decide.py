@@ -9,7 +9,7 @@ from engine.policies import Structure
 from engine.replay import aged, keyed, pooled, ranks, valued
 from engine.replay.instant import match_count
 from engine.replay.layout import CLEAN, COUNT, DIRTY, OLDEST, SEQ, Arrivals, Memory, ReplayRules
-from engine.replay.pool import is_shared, note_outputs, note_peaks, set_values, settle_pool
+from engine.replay.pool import find_values, is_shared, note_outputs, note_peaks
 from engine.replay.ranks import admit_planned, admit_ranked, release, reward
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth
 from gpu_kernels.pool import Pool
@@ -102,7 +102,6 @@ def note_yield(
     """Note what both sides' residents yield at this instant, for one memory of both."""
     note_outputs(pool, rules, left, i, end, right_memory, keys, left_partners, _LEFT, now)
     note_outputs(pool, rules, right, j, stop, left_memory, keys, right_partners, _RIGHT, now)
-    settle_pool(pool)
 
 
 @kernel
@@ -223,7 +222,7 @@ def decide(
     elif not rules.after_admission:
         note_matches(rules, left_memory, right, j, stop, keys, right_partners, _LEFT, now)
         note_matches(rules, right_memory, left, i, end, keys, left_partners, _RIGHT, now)
-    set_values(pool)
+    find_values(pool, rules, left_memory, right_memory, now)
     if is_shared(pool) and rules.structure == _RERANK:
         ranks.rank_residents(left_memory, keys, rules.ties_by_importance)
         ranks.rank_residents(right_memory, keys, rules.ties_by_importance)

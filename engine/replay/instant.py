@@ -9,9 +9,7 @@ from engine.policies import Structure
 from engine.replay import aged, keyed, layout, valued
 from engine.replay.layout import Arrivals, Memory, ReplayRules, Tallies, Window
 from engine.replay.memory import remove
-from engine.replay.pool import advance_pool, note_exit
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth, prefetch
-from gpu_kernels.pool import Pool
 
 _KEYED, _AGED, _VALUED = int(Structure.KEYED), int(Structure.AGED), int(Structure.VALUED)
 _FAR, _NEAR = 24, 8
@@ -47,10 +45,9 @@ def match_count(
 @kernel
 def _leave(
     rules: ReplayRules, memory: Memory, opposite: Memory, keys: Records, partners: KeyLinks | None,
-    side: Integer, at: Integer, pool: Pool | None,
+    side: Integer, at: Integer,
 ) -> None:  # fmt: skip
     """Drop a resident whose time is over."""
-    note_exit(pool, rules, memory, side, at)
     if rules.structure == _KEYED:
         key = np.int64(memory.slots[nth(at)].key)
         keyed.detach(memory, keys, side, at)
@@ -68,7 +65,7 @@ def _leave(
 @kernel
 def expire(
     rules: ReplayRules, memory: Memory, opposite: Memory, keys: Records, partners: KeyLinks | None,
-    side: Integer, since: Integer, now: Integer, pool: Pool | None,
+    side: Integer, since: Integer, now: Integer,
 ) -> None:  # fmt: skip
     """Drop the residents that arrived before `since` or that no fact joins from now on (step 1)."""
     while True:
@@ -90,7 +87,7 @@ def expire(
                 memory.n[layout.ENDED] += 1
         if at == NONE:
             break
-        _leave(rules, memory, opposite, keys, partners, side, at, pool)
+        _leave(rules, memory, opposite, keys, partners, side, at)
 
 
 @kernel
@@ -183,7 +180,7 @@ def begin(
     rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records,
     left_partners: KeyLinks | None, right_partners: KeyLinks | None, left: Arrivals, i: Integer,
     right: Arrivals, j: Integer, left_window: Window, right_window: Window, tallies: Tallies,
-    progress: Records, pool: Pool | None,
+    progress: Records,
 ) -> tuple[Integer, Integer]:  # fmt: skip
     """Find the next instant, from arrivals i and j on, do steps 1 and 2, and return its ends."""
     if i < left.ts.size and (j >= right.ts.size or left.ts[nth(i)] <= right.ts[nth(j)]):
@@ -198,10 +195,9 @@ def begin(
     stop = j
     while stop < right.ts.size and right.ts[nth(stop)] == now:
         stop += 1
-    advance_pool(pool, left_memory, right_memory, now)
     since_left, since_right = now - rules.window_left, now - rules.window_right
-    expire(rules, left_memory, right_memory, keys, left_partners, _LEFT, since_left, now, pool)
-    expire(rules, right_memory, left_memory, keys, right_partners, _RIGHT, since_right, now, pool)
+    expire(rules, left_memory, right_memory, keys, left_partners, _LEFT, since_left, now)
+    expire(rules, right_memory, left_memory, keys, right_partners, _RIGHT, since_right, now)
     track = rules.structure == _KEYED
     if rules.estimator == layout.WINDOW_ESTIMATOR:
         _slide_window(

@@ -20,14 +20,7 @@ from engine.replay import layout, pooled
 from engine.replay.decide import decide, note_matches, note_yield
 from engine.replay.instant import advance, begin, clear, expire, hasten
 from engine.replay.layout import Arrivals, Memory, Outputs, ReplayRules, Tallies, Window
-from engine.replay.pool import (
-    advance_pool,
-    is_shared,
-    note_outputs,
-    note_peaks,
-    set_values,
-    settle_pool,
-)
+from engine.replay.pool import find_values, is_shared, note_outputs, note_peaks
 from engine.replay.probe import has_room, probe_arrivals, probe_residents
 from engine.replay.ranks import admit_ranked, reward
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth
@@ -73,13 +66,12 @@ def _first_due(memory: Memory, window: Integer, now: Integer) -> Integer:
 
 @kernel
 def expire_both(
-    rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records, now: Integer,
-    pool: Pool | None,
-) -> Integer:  # fmt: skip
+    rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records, now: Integer
+) -> Integer:
     """Do step 1, and return a tick before which it need not be done again."""
     since_left, since_right = now - rules.window_left, now - rules.window_right
-    expire(rules, left_memory, right_memory, keys, None, _LEFT, since_left, now, pool)
-    expire(rules, right_memory, left_memory, keys, None, _RIGHT, since_right, now, pool)
+    expire(rules, left_memory, right_memory, keys, None, _LEFT, since_left, now)
+    expire(rules, right_memory, left_memory, keys, None, _RIGHT, since_right, now)
     return min(
         _first_due(left_memory, rules.window_left, now),
         _first_due(right_memory, rules.window_right, now),
@@ -100,8 +92,8 @@ def replay_alone(
     m = np.float64(theirs.residents)
     if is_shared(pool):
         note_outputs(pool, rules, arrivals, i, i + 1, opposite, keys, None, side, now)
-        settle_pool(pool)
-        set_values(pool)
+        left_memory, right_memory = (memory, opposite) if side == 0 else (opposite, memory)
+        find_values(pool, rules, left_memory, right_memory, now)
     if theirs.head != NONE:
         if now >= rules.start_ts:
             probe_residents(
@@ -233,9 +225,8 @@ def replay(
                     alone = False
                 if alone:
                     advance(now, tallies, progress)
-                    advance_pool(pool, left_memory, right_memory, now)
                     if now >= due:
-                        due = expire_both(rules, left_memory, right_memory, keys, now, pool)
+                        due = expire_both(rules, left_memory, right_memory, keys, now)
                     if left_ts < right_ts:
                         replay_alone(
                             rules, left_memory, right_memory, keys, left, i, _LEFT, now, out,
@@ -252,7 +243,7 @@ def replay(
                     continue
             end, stop = begin(
                 rules, left_memory, right_memory, keys, left_partners, right_partners, left, i,
-                right, j, left_window, right_window, tallies, progress, pool,
+                right, j, left_window, right_window, tallies, progress,
             )  # fmt: skip
             progress[layout.LEFT_AT], progress[layout.LEFT_END] = i, end
             progress[layout.RIGHT_AT], progress[layout.RIGHT_END] = j, stop

@@ -274,13 +274,19 @@ class LaneReplay:
     def peaks(self) -> tuple[int, int]:
         """Most tuples held at once, left and right."""
         if self._pool is not None:
-            return int(self._pool.n[pool.MOST]), int(self._pool.n[pool.MOST + 1])
+            return int(self._pool.n[pool.NUMBERS, pool.MOST]), int(
+                self._pool.n[pool.NUMBERS, pool.MOST + 1]
+            )
         return int(self._memories[0].n[layout.PEAK]), int(self._memories[1].n[layout.PEAK])
 
     @property
     def peak(self) -> int:
         """Most tuples of both sides held at once; of two memories, the sum of their peaks."""
-        return sum(self.peaks) if self._pool is None else int(self._pool.n[pool.MOST_BOTH])
+        return (
+            sum(self.peaks)
+            if self._pool is None
+            else int(self._pool.n[pool.NUMBERS, pool.MOST_BOTH])
+        )
 
     def retained(self) -> tuple[Ints, Ints]:
         """Return the rows in each join memory now, ascending."""

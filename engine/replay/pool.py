@@ -1,4 +1,4 @@
-"""One memory for both sides, on the CPU (see `gpu_kernels.pool`): who comes, goes and yields."""
+"""One memory for both sides, on the CPU (see `gpu_kernels.pool`): what residents yield."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from engine.replay.layout import Arrivals, Memory, ReplayRules
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth, outlined
 from gpu_kernels import pool as shared
 from gpu_kernels.combine import combined
-from gpu_kernels.pool import FRESH, MOST, MOST_BOTH, Pool, counted_as, steps
+from gpu_kernels.pool import FRESH, MOST, MOST_BOTH, NUMBERS, RESIDENTS, VALUE, Pool, steps
 
-_advance, _settle = outlined(shared.advance), outlined(shared.settle)
-_set_values, _value = outlined(shared.set_values), kernel(shared.value_in)
+_class_of, _find_values = outlined(shared.class_of), outlined(shared.find_values)
 """Compiled without reference counts, as whatever takes arrays."""
 _DECAY = int(Structure.DECAY)
 
@@ -26,40 +25,12 @@ def is_shared(pool: Pool | None) -> bool:
 
 
 @kernel
-def _first(rules: ReplayRules, slot: Records) -> float:
-    """Return a resident's priority at admission."""
+def _class(pool: Pool, rules: ReplayRules, slot: Records, side: Integer, now: Integer) -> Integer:
+    """Return the class of a resident, by its priority at admission."""
+    first: float = np.float64(slot.priority)
     if rules.structure == _DECAY:
-        return dgl.initial(slot.importance, slot.m, rules.initial_by_importance)
-    return np.float64(slot.priority)
-
-
-@kernel
-def note_entry(pool: Pool, rules: ReplayRules, memory: Memory, side: Integer, at: Integer) -> None:
-    """Count a resident that has been admitted to slot `at`."""
-    if pool.calibrated:
-        first = _first(rules, memory.slots[nth(at)])
-        which, amount = counted_as(side, first, pool.priority_scale)
-        pool.n[which] += amount
-
-
-@kernel
-def note_exit(
-    pool: Pool | None, rules: ReplayRules, memory: Memory, side: Integer, at: Integer
-) -> None:
-    """Count a resident no more; to be called before its slot is freed."""
-    if pool is not None and pool.calibrated:
-        first = _first(rules, memory.slots[nth(at)])
-        which, amount = counted_as(side, first, pool.priority_scale)
-        pool.n[which] -= amount
-
-
-@kernel
-def advance_pool(
-    pool: Pool | None, left_memory: Memory, right_memory: Memory, now: Integer
-) -> None:
-    """Go on to an instant; to be called before its step 1."""
-    if pool is not None and pool.calibrated:
-        _advance(pool, left_memory.n[layout.COUNT], right_memory.n[layout.COUNT], now)
+        first = dgl.initial(slot.importance, slot.m, rules.initial_by_importance)
+    return _class_of(pool, side, first, np.float64(slot.importance), now - np.int64(slot.ts))
 
 
 @outlined
@@ -76,8 +47,8 @@ def _note_key(
             slot = memory.slots[nth(at)]
             if slot.ts < now:
                 value = combined(rules.combine, importance, slot.importance)
-                kind = np.int64(_first(rules, slot) > 0.0)
-                pool.n[FRESH + 2 * side + kind] += steps(value, pool.scale)
+                own = _class(pool, rules, slot, side, now)
+                pool.n[FRESH + side, own] += steps(value, pool.scale)
         held = layout.CELL
         cell = np.int64(memory.links[nth(layout.CELL_INTS * cell + layout.CELL_NEXT)])
 
@@ -103,33 +74,42 @@ def note_outputs(
             i += 1
 
 
-@kernel
-def settle_pool(pool: Pool | None) -> None:
-    """Take into account what was noted."""
-    if pool is not None and pool.calibrated:
-        _settle(pool)
+@outlined
+def _count_residents(
+    pool: Pool, rules: ReplayRules, memory: Memory, side: Integer, now: Integer
+) -> None:
+    at = memory.n[layout.OLDEST]
+    while at != NONE:
+        slot = memory.slots[nth(at)]
+        pool.n[RESIDENTS + side, _class(pool, rules, slot, side, now)] += 1
+        at = np.int64(slot.newer)
 
 
 @kernel
-def set_values(pool: Pool | None) -> None:
-    """Find what values follow from what has been seen; to be called before step 5."""
-    if pool is not None and pool.calibrated:
-        _set_values(pool)
+def find_values(
+    pool: Pool | None, rules: ReplayRules, left_memory: Memory, right_memory: Memory, now: Integer
+) -> None:
+    """Find the values of classes anew if it is time to, before step 5. O(residents) if it is."""
+    if pool is not None and pool.calibrated and shared.values_due(pool, now):
+        _count_residents(pool, rules, left_memory, np.int64(0), now)
+        _count_residents(pool, rules, right_memory, np.int64(1), now)
+        _find_values(pool, now)
 
 
 @kernel
-def value_of(pool: Pool, side: Integer, priority: float) -> float:
-    """Return what a tuple of a side and of a priority counts for."""
+def value_of(pool: Pool, side: Integer, priority: float, importance: float, age: Integer) -> float:
+    """Return the value of a tuple's class; its priority if tuples compare by that."""
     if not pool.calibrated:
         return np.float64(priority)
-    return np.float64(_value(pool, side, priority))
+    return np.float64(pool.sums[VALUE + side, _class_of(pool, side, priority, importance, age)])
 
 
 @kernel
 def note_peaks(pool: Pool | None, left_memory: Memory, right_memory: Memory) -> None:
     """Note how many tuples are held after step 5."""
     if pool is not None:
+        numbers = pool.n[NUMBERS]
         left, right = left_memory.n[layout.COUNT], right_memory.n[layout.COUNT]
-        pool.n[MOST] = max(pool.n[MOST], left)
-        pool.n[MOST + 1] = max(pool.n[MOST + 1], right)
-        pool.n[MOST_BOTH] = max(pool.n[MOST_BOTH], left + right)
+        numbers[MOST] = max(numbers[MOST], left)
+        numbers[MOST + 1] = max(numbers[MOST + 1], right)
+        numbers[MOST_BOTH] = max(numbers[MOST_BOTH], left + right)

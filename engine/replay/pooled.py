@@ -1,8 +1,7 @@
 """Admission to one memory for both sides (contract, section 2, step 5, with M in place of K).
 
-Of the residents and arrivals of both sides the M greatest stay, by (value, rank), a total order
-(see `gpu_kernels.pool`). Within a side that is the order of ranks, so each side's structure gives
-its least, and the lesser of the two is the least of all.
+Arrivals are admitted in order. Where one is too many, the lesser of the sides' least goes: within a
+side by rank, which its structure gives, across sides by value (see `gpu_kernels.pool`).
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from engine.policies import Structure, dgl, yield_
 from engine.replay import aged, decay, keyed, ranks, valued
 from engine.replay.layout import COUNT, Arrivals, Memory, ReplayRules
 from engine.replay.memory import remove
-from engine.replay.pool import note_entry, note_exit, value_of
-from engine.runtime.jit import Integer, Records, kernel, nth, outlined
-from gpu_kernels.pool import Pool, Rank, ranks_below
+from engine.replay.pool import value_of
+from engine.runtime.jit import NONE, Integer, Records, kernel, nth, outlined
+from gpu_kernels.pool import Pool, Rank, across, ranks_below
 
 _KEYED, _DECAY, _AGED, _VALUED, _STATIC = (
     int(each)
@@ -72,7 +71,7 @@ def _least(
         if rules.ties_by_importance:
             importance, m = np.float64(slot.importance), np.float64(slot.m)
     slot = memory.slots[nth(at)]
-    value = value_of(pool, side, priority)
+    value = value_of(pool, side, priority, np.float64(slot.importance), now - np.int64(slot.ts))
     rank = Rank(
         value, np.float64(priority), importance, m, np.int64(slot.ts), side, np.int64(slot.seq)
     )
@@ -157,34 +156,33 @@ def _admit(
         if pool.memory == 0:
             return
         newest_first = rules.structure == _VALUED
-        from_opposite = own_count == 0
-        if from_opposite:
-            at, lowest = _least(rules, pool, opposite, keys, 1 - side, now)
-        else:
-            at, lowest = _least(rules, pool, memory, keys, side, now)
-            if other_count > 0:
-                there, least = _least(rules, pool, opposite, keys, 1 - side, now)
-                if ranks_below(newest_first, least, lowest):
-                    from_opposite = True
-                    at, lowest = there, least
         mine, my_m = 0.0, 0.0
         if newest_first:
             mine = draw
         elif rules.ties_by_importance:
             mine, my_m = importance, m
-        own = Rank(value_of(pool, side, priority), priority, mine, my_m, now, side, seq)
-        if ranks_below(newest_first, own, lowest):
+        value = value_of(pool, side, priority, importance, np.int64(0))
+        lowest = Rank(value, priority, mine, my_m, now, side, seq)
+        at, from_opposite = np.int64(NONE), False
+        if own_count > 0:
+            slot, least = _least(rules, pool, memory, keys, side, now)
+            if not ranks_below(newest_first, lowest, least):
+                at, lowest = slot, least
+        if other_count > 0:
+            slot, least = _least(rules, pool, opposite, keys, 1 - side, now)
+            if pool.calibrated:
+                lowest, least = across(lowest, own_count + 1), across(least, other_count)
+            if ranks_below(newest_first, least, lowest):
+                at, from_opposite = slot, True
+        if at == NONE:
             if rules.structure == _KEYED:
                 keyed.touch_partners(opposite, keys, partners, side, key)
             return
         if from_opposite:
-            note_exit(pool, rules, opposite, 1 - side, at)
             _drop(rules, opposite, memory, keys, theirs, 1 - side, at)
         else:
-            note_exit(pool, rules, memory, side, at)
             _drop(rules, memory, opposite, keys, partners, side, at)
-    at = _put(rules, memory, keys, side, key, now, row, seq, importance, m, priority, draw)
-    note_entry(pool, rules, memory, side, at)
+    _put(rules, memory, keys, side, key, now, row, seq, importance, m, priority, draw)
 
 
 @kernel

@@ -49,6 +49,10 @@ class PolicySettings:
             object.__setattr__(self, "policy", policy.name)
             object.__setattr__(self, "parameters", policy.settle(dict(self.parameters)))
 
+    @property
+    def _ties_by_importance(self) -> bool:
+        return bool(self._given.get("ties", self.the_policy.ties) == "importance")
+
     def _shared_rules(self, *, emit: bool) -> dict[str, Any]:
         """Return the rules that a kernel has of any number of streams."""
         policy, given = self.the_policy, self._given
@@ -58,7 +62,7 @@ class PolicySettings:
             "estimator": ESTIMATORS.index(self.estimator),
             "after_admission": self.probe == "after_admission",
             "combine": COMBINES.index(self.combine),
-            "ties_by_importance": given.get("ties", policy.ties) == "importance",
+            "ties_by_importance": self._ties_by_importance,
             "emit": emit,
             "start_ts": _ALWAYS if self.start_ts is None else self.start_ts,
             "a": a,
@@ -177,8 +181,9 @@ class ReplaySettings(PolicySettings):
             sum(budget),
             calibrated=self.the_policy.across is Across.BY_VALUE,
             unit=max(side.mean_importance for side in profile),
+            by_importance=self._ties_by_importance,
             counts=self.the_policy.value_kind is ValueKind.COUNT,
-            lifetime=max(self.windows) + 1,
+            lifetimes=(self.window_left + 1, self.window_right + 1),
             t0=profile.t0,
         )
 

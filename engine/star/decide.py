@@ -180,8 +180,8 @@ def _replace(
         least = least_of(rules, streams, state, side)
         if below(rules, streams, state, at, least):
             return
-        remove(streams, state, None, side, least)
-    insert(streams, state, None, side, at)
+        remove(streams, state, side, least)
+    insert(streams, state, side, at)
 
 
 @inlined
@@ -197,7 +197,7 @@ def _admit(
     if n[layout.COUNT] < rules.budget[side]:
         if n[layout.HEAP] == heap.size:
             ranked(rules, streams, state, side, heap)
-        insert(streams, state, None, side, at)
+        insert(streams, state, side, at)
         rise(heap, n[layout.HEAP], _TOP, priority, importance, m, at, at, keys, _SLOTS)
         n[layout.HEAP] += 1
         return
@@ -208,8 +208,8 @@ def _admit(
         n[layout.HEAP] -= 1
     if precedes(priority, importance, m, at, heap[0]):
         return
-    remove(streams, state, None, side, np.int64(heap[0].what))
-    insert(streams, state, None, side, at)
+    remove(streams, state, side, np.int64(heap[0].what))
+    insert(streams, state, side, at)
     sink(heap, n[layout.HEAP], _TOP, priority, importance, m, at, at, keys, _SLOTS)
 
 
@@ -233,7 +233,7 @@ def _select(
         elif ranks:
             _admit(rules, streams, state, side, at, heap)
         else:
-            insert(streams, state, None, side, at)
+            insert(streams, state, side, at)
 
 
 @inlined
@@ -254,7 +254,7 @@ def decide(
             rules, streams, state, pool, side, progress, priority_at_arrival, priority_now
         )
     if pool is not None:
-        select_of_all(rules, streams, state, pool, full)
+        select_of_all(rules, streams, state, pool, full, progress)
     else:
         for side in range(sides):
             _select(rules, streams, state, side, _over(streams, rules, state, side))

@@ -22,7 +22,7 @@ from engine.star.index import StarIndex
 from engine.star.layout import StarOutputs, StarRules, StarState, StarStreams, StarTallies
 from engine.star.memory import begin, clear
 from engine.star.outputs import produce
-from engine.star.pool import StarPool, tells_kinds
+from engine.star.pool import StarPool, learns
 from engine.star.settings import Curves, StarSettings
 from gpu_kernels.philox import PURPOSE_PRIORITY
 
@@ -55,14 +55,14 @@ def replay(
             edges = tallies.edges
             while progress[layout.BIN] + 1 < edges.size and edges[progress[layout.BIN] + 1] <= now:
                 progress[layout.BIN] += 1
-            begin(rules, streams, state, pool, progress)
+            begin(rules, streams, state, progress)
         elif phase == _DECIDE:
             decide(rules, streams, state, pool, progress, priority_at_arrival, priority_now)
         elif phase == _END:
             clear(streams, state, progress)
         elif (
             (phase == _LATE) == rules.after_admission
-            and (progress[layout.NOW] >= rules.start_ts or tells_kinds(pool))
+            and (progress[layout.NOW] >= rules.start_ts or learns(pool))
             and not produce(rules, streams, state, pool, out, tallies, progress, sums)
         ):
             return False
@@ -278,7 +278,7 @@ def _state(streams: StarStreams, rooms: Sequence[int], facts: int) -> StarState:
         pool_importance=np.empty(int(pool_room[-1])),
         work=np.empty(int(pool_room[-1])),
         pool_room=pool_room,
-        sizes=np.zeros((sides, 3), np.int64),
+        sizes=np.zeros((sides, 2), np.int64),
         part=np.zeros((sides, 2), np.int64),
         counter=np.zeros(sides, np.int64),
         least=np.full(sides, NONE),

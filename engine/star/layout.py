@@ -146,8 +146,7 @@ class StarState(NamedTuple):
     pool_room: Ints
     """(m + 1,) int64. Where each stream's begin in these."""
     sizes: Ints
-    """(m, 3) int64. How many residents there are in `pool`, how many tuples in all, and how many
-    residents of priority 0 where these are told apart."""
+    """(m, 2) int64. How many residents there are in `pool`, and how many tuples in all."""
     part: Ints
     """(m, 2) int64. The part of `pool` that a stream gives to combinations: begin and size."""
     counter: Ints

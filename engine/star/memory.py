@@ -8,7 +8,6 @@ from engine.replay.layout import HISTORY_ESTIMATOR, MEMORY_ESTIMATOR, WINDOW_EST
 from engine.runtime.jit import NONE, Integer, Ints, inlined, kernel
 from engine.star import layout
 from engine.star.layout import StarRules, StarState, StarStreams
-from engine.star.pool import StarPool, advance_pool, note_held
 
 
 @kernel
@@ -22,9 +21,7 @@ def _count(
 
 
 @kernel
-def insert(
-    streams: StarStreams, state: StarState, pool: StarPool | None, side: Integer, at: Integer
-) -> None:
+def insert(streams: StarStreams, state: StarState, side: Integer, at: Integer) -> None:
     """Make a tuple a resident. O(its facts)."""
     version = np.int64(streams.version[at])
     n = state.n[side]
@@ -38,14 +35,11 @@ def insert(
     state.place[at] = n[layout.COUNT]
     state.inside[at] = True
     n[layout.COUNT] += 1
-    note_held(pool, side, at, 1)
     _count(streams, state.held, side, version, 1)
 
 
 @kernel
-def remove(
-    streams: StarStreams, state: StarState, pool: StarPool | None, side: Integer, at: Integer
-) -> None:
+def remove(streams: StarStreams, state: StarState, side: Integer, at: Integer) -> None:
     """Drop a resident. O(its facts)."""
     version = np.int64(streams.version[at])
     n = state.n[side]
@@ -61,26 +55,24 @@ def remove(
     state.members[state.room[side] + state.place[at]] = last
     state.place[last] = state.place[at]
     state.inside[at] = False
-    note_held(pool, side, at, -1)
     _count(streams, state.held, side, version, -1)
 
 
 @inlined
 def expire(
-    rules: StarRules, streams: StarStreams, state: StarState, pool: StarPool | None, side: Integer,
-    now: Integer,
-) -> None:  # fmt: skip
+    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, now: Integer
+) -> None:
     """Drop the residents that expired or that no fact joins from now on (step 1). O(1) a tuple."""
     n = state.n[side]
     since = now - rules.window[side]
     while n[layout.OLDEST] < n[layout.AT] and streams.ts[n[layout.OLDEST]] < since:
         if state.inside[n[layout.OLDEST]]:
-            remove(streams, state, pool, side, n[layout.OLDEST])
+            remove(streams, state, side, n[layout.OLDEST])
         n[layout.OLDEST] += 1
     while n[layout.ENDED] < streams.ends_of[side + 1] and streams.ends[n[layout.ENDED]] <= now:
         version = streams.ended[n[layout.ENDED]]
         while state.head[version] != NONE:
-            remove(streams, state, pool, side, np.int64(state.head[version]))
+            remove(streams, state, side, np.int64(state.head[version]))
         n[layout.ENDED] += 1
     if rules.estimator == WINDOW_ESTIMATOR:
         while n[layout.LEAVING] < n[layout.AT] and streams.ts[n[layout.LEAVING]] < since:
@@ -232,18 +224,15 @@ def produced(
 
 
 @inlined
-def begin(
-    rules: StarRules, streams: StarStreams, state: StarState, pool: StarPool | None, progress: Ints
-) -> None:
+def begin(rules: StarRules, streams: StarStreams, state: StarState, progress: Ints) -> None:
     """Do steps 1 and 2 of the instant at `progress[NOW]`, but for the match counts."""
     now = progress[layout.NOW]
     progress[layout.INSTANT] += 1
-    advance_pool(pool, state.n[:, layout.COUNT], now)
     for side in range(streams.first.size - 1):
         n = state.n[side]
         n[layout.END] = n[layout.AT]
         while n[layout.END] < streams.first[side + 1] and streams.ts[n[layout.END]] == now:
             n[layout.END] += 1
-        expire(rules, streams, state, pool, side, now)
+        expire(rules, streams, state, side, now)
     for side in range(streams.first.size - 1):
         arrive(rules, streams, state, side, progress)

@@ -22,11 +22,9 @@ from engine.star.combinations import (
 )
 from engine.star.layout import StarOutputs, StarRules, StarState, StarStreams, StarTallies
 from engine.star.memory import first_live
-from engine.star.pool import StarPool, kind_of, tells_kinds
+from engine.star.pool import StarPool
 from engine.star.yields import note_yields
 from gpu_kernels.combine import MAX, MEAN, MIN, PRODUCT, neumaier
-
-_ARRIVALS = 2
 
 
 @inlined
@@ -41,36 +39,27 @@ def _meets(streams: StarStreams, state: StarState, fact: Integer) -> bool:
 
 @inlined
 def _gather(
-    rules: StarRules, streams: StarStreams, state: StarState, pool: StarPool | None, fact: Integer,
-    now: Integer,
-) -> None:  # fmt: skip
-    """Write what a fact joins to the pool: older residents, then arrivals. O(of both, versions).
-
-    Residents of priority 0 come first where they are told apart.
-    """
+    rules: StarRules, streams: StarStreams, state: StarState, fact: Integer, now: Integer
+) -> None:
+    """Write what a fact joins to the pool: older residents, then arrivals. O(of both, versions)."""
     sides = streams.first.size - 1
     for side in range(sides):
         at = state.pool_room[side]
         stop = streams.spans[fact * sides + side, 1]
         start = first_live(rules, streams, state, fact, side, now)
-        for group in range(3):
-            arrivals = group == _ARRIVALS
-            if group == 1 and not tells_kinds(pool):
-                continue
+        for arrivals in range(2):
             version = start
             while version < stop and streams.arrives[version, 0] <= now:
                 chain = state.chain if arrivals else state.after
                 one = np.int64(state.arrival[version] if arrivals else state.head[version])
                 while one != NONE:
-                    if arrivals or (streams.ts[one] < now and kind_of(pool, one) == group):
+                    if arrivals or streams.ts[one] < now:
                         state.pool[at] = one
                         state.pool_importance[at] = streams.importance[one]
                         at += 1
                     one = np.int64(chain[one])
                 version += 1
-            if group == 0:
-                state.sizes[side, 2] = at - state.pool_room[side]
-            state.sizes[side, int(arrivals)] = at - state.pool_room[side]
+            state.sizes[side, arrivals] = at - state.pool_room[side]
 
 
 @inlined
@@ -179,8 +168,8 @@ def produce(
     while progress[layout.FACT] < progress[layout.TOUCHED]:
         fact = np.int64(state.touched[progress[layout.FACT]])
         if progress[layout.UNIT] == NONE and _meets(streams, state, fact):
-            _gather(rules, streams, state, pool, fact, progress[layout.NOW])
-            note_yields(rules, state, pool)
+            _gather(rules, streams, state, fact, progress[layout.NOW])
+            note_yields(rules, streams, state, pool, progress[layout.NOW])
             if tallies.ages.shape[1] > 0 and progress[layout.NOW] >= rules.start_ts:
                 _age(rules, streams, state, tallies.ages, progress[layout.NOW])
             if progress[layout.NOW] >= rules.start_ts:

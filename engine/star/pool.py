@@ -1,7 +1,6 @@
 """One memory for all streams: what residents of each have yielded (see `gpu_kernels.pool`).
 
-An output counts whole for each of its members that arrived before its instant. Sums are of whole
-steps: below 2^53 they are exact, in any order.
+An output counts whole for each of its members that arrived before its instant.
 """
 
 from __future__ import annotations
@@ -10,11 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.runtime.jit import Floats, Integer, Ints, Records, kernel
-from gpu_kernels.pool import FORGET, rate_of, scale_of, steps, value_by, zero_value
+from engine.runtime.jit import Floats, Integer, Ints, Records, kernel, outlined
+from engine.star import layout
+from engine.star.layout import StarState, StarStreams
+from gpu_kernels import pool as shared
+from gpu_kernels.pool import CLASSES, SHARE, scale_of
 
-LAST, HALVED = range(2)
-"""In `StarPool.n`."""
+_class_in, _take_in = outlined(shared.class_in), outlined(shared.take_in)
+_isotonic, _total = outlined(shared.isotonic), outlined(shared.total)
 
 
 class StarPool(NamedTuple):
@@ -24,45 +26,47 @@ class StarPool(NamedTuple):
     """M: tuples of all streams together."""
     calibrated: bool
     """Whether tuples compare across streams by value, else by priority as it is."""
+    by_importance: bool
+    """Whether importance breaks ties of priority."""
     scale: float
     priority_scale: float
     """`scale`, `priority_scale`: steps in an importance and in a priority of 1."""
-    forget_after: int
-    """Ticks."""
+    lifetime: Ints
+    """(m,) int64. Ticks."""
     first: Records
     """(n,) float64. Priority of each tuple at its arrival; (0,) if not calibrated."""
     yielded: Floats
-    """(m, 2) float64. What residents yielded, in steps, by kind: of priority 0, and others."""
     held: Floats
-    held_zero: Floats
-    weighted: Floats
-    """`held`, `held_zero`, `weighted`: (m,) float64. Ticks of all residents, of those of priority
-    0, and of the others times their priorities in steps."""
-    zero_value: Floats
-    rate: Floats
-    """`zero_value`, `rate`: (m,) float64. What follows of these, for this instant."""
-    zeros: Ints
-    priorities: Ints
-    """`zeros`, `priorities`: (m,) int64. Residents of priority 0, and the others' priorities in
-    steps."""
-    n: Ints
-    """(2,) int64. The last instant, and that of the last halving."""
+    values: Floats
+    """`yielded`, `held`, `values`: (m, CLASSES) float64. As the rows of `Pool.sums`."""
+    fresh: Ints
+    residents: Ints
+    """`fresh`, `residents`: (m, CLASSES) int64. As the rows of `Pool.n`."""
+    totals: Floats
+    """(m, 2) float64. What each stream yielded in all, and for how many ticks it was held."""
+    blocks: Floats
+    begins: Ints
+    """`blocks`, `begins`: (2, CLASSES) float64 and (CLASSES,) int64. Scratch."""
+    last: Ints
+    """(1,) int64. When values were last found."""
 
 
 def star_pool(
-    sides: int, tuples: int, *, memory: int, calibrated: bool, unit: float, counts: bool,
-    lifetime: int, t0: int,
+    tuples: int, *, memory: int, calibrated: bool, by_importance: bool, unit: float, counts: bool,
+    lifetimes: list[int], t0: int,
 ) -> StarPool:  # fmt: skip
-    """Return the memory of `sides` streams of so many tuples before the first instant.
+    """Return the memory of streams of so many tuples together before the first instant.
 
     The others are those of `gpu_kernels.pool.pool_of`.
     """
     scale = scale_of(unit)
+    shape = (len(lifetimes), CLASSES)
     return StarPool(
-        memory, calibrated, scale, scale_of(1.0) if counts else scale, FORGET * lifetime,
-        np.zeros(tuples if calibrated else 0), np.zeros((sides, 2)), np.zeros(sides),
-        np.zeros(sides), np.zeros(sides), np.zeros(sides), np.zeros(sides),
-        np.zeros(sides, np.int64), np.zeros(sides, np.int64), np.array([t0, t0]),
+        memory, calibrated, by_importance, scale, scale_of(1.0) if counts else scale,
+        np.array(lifetimes, np.int64), np.zeros(tuples if calibrated else 0), np.zeros(shape),
+        np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int64), np.zeros(shape, np.int64),
+        np.zeros((shape[0], 2)), np.zeros((2, CLASSES)), np.zeros(CLASSES, np.int64),
+        np.array([t0]),
     )  # fmt: skip
 
 
@@ -74,73 +78,65 @@ def note_priority(pool: StarPool | None, at: Integer, first: float) -> None:
 
 
 @kernel
-def note_held(pool: StarPool | None, side: Integer, at: Integer, by: Integer) -> None:
-    """Count a tuple that comes (`by` 1) or goes (-1)."""
-    if pool is not None and pool.calibrated:
-        first = pool.first[at]
-        if first > 0.0:
-            pool.priorities[side] += by * steps(first, pool.priority_scale)
-        else:
-            pool.zeros[side] += by
-
-
-@kernel
-def tells_kinds(pool: StarPool | None) -> bool:
-    """Return whether residents of priority 0 are told from others."""
+def learns(pool: StarPool | None) -> bool:
+    """Return whether what residents yield is noted."""
     return pool is not None and pool.calibrated
 
 
 @kernel
-def kind_of(pool: StarPool | None, at: Integer) -> Integer:
-    """Return 1 for a resident of a positive priority if kinds are told apart, else 0."""
-    if pool is not None and pool.calibrated:
-        return np.int64(pool.first[at] > 0.0)
-    return np.int64(0)
+def class_of(
+    streams: StarStreams, pool: StarPool, side: Integer, at: Integer, priority: float, now: Integer
+) -> Integer:
+    """Return the class of a tuple of a priority."""
+    importance = np.float64(streams.importance[at])
+    return _class_in(
+        pool.by_importance, pool.scale, pool.priority_scale, pool.lifetime[side], priority,
+        importance, now - np.int64(streams.ts[at]),
+    )  # fmt: skip
 
 
 @kernel
-def advance_pool(pool: StarPool | None, counts: Ints, now: Integer) -> None:
-    """Go on to an instant, before its step 1; `counts` are the residents by stream."""
-    if pool is not None and pool.calibrated:
-        passed = np.float64(now - pool.n[LAST])
-        pool.n[LAST] = now
-        halves = now - pool.n[HALVED] >= pool.forget_after
-        if halves:
-            pool.n[HALVED] = now
-        for side in range(counts.size):
-            pool.held[side] += np.float64(counts[side]) * passed
-            pool.held_zero[side] += np.float64(pool.zeros[side]) * passed
-            pool.weighted[side] += np.float64(pool.priorities[side]) * passed
-            if halves:
-                pool.held[side] *= 0.5
-                pool.held_zero[side] *= 0.5
-                pool.weighted[side] *= 0.5
-                pool.yielded[side, 0] *= 0.5
-                pool.yielded[side, 1] *= 0.5
+def find_values(
+    streams: StarStreams, state: StarState, pool: StarPool | None, now: Integer
+) -> None:
+    """Find the values of classes anew if it is time to, before step 5. O(residents) if it is."""
+    if pool is None or not pool.calibrated:
+        return
+    longest = np.int64(0)
+    for side in range(pool.lifetime.size):
+        longest = max(longest, pool.lifetime[side])
+    if not shared.is_due(pool.last[0], longest, now):
+        return
+    passed = np.float64(now - pool.last[0])
+    pool.last[0] = now
+    all_yielded, all_held = 0.0, 0.0
+    for side in range(pool.lifetime.size):
+        begin = state.room[side]
+        for i in range(begin, begin + state.n[side, layout.COUNT]):
+            at = np.int64(state.members[i])
+            first = np.float64(pool.first[at])
+            pool.residents[side, class_of(streams, pool, side, at, first, now)] += 1
+        _take_in(
+            pool.yielded[side], pool.held[side], pool.fresh[side], pool.residents[side], passed
+        )
+        pool.totals[side, 0], pool.totals[side, 1] = (
+            _total(pool.yielded[side]), _total(pool.held[side])
+        )  # fmt: skip
+        all_yielded += pool.totals[side, 0]
+        all_held += pool.totals[side, 1]
+    for side in range(pool.lifetime.size):
+        _isotonic(
+            pool.yielded[side], pool.held[side], pool.values[side], pool.blocks[0], pool.blocks[1],
+            pool.begins, SHARE * (pool.totals[side, 0] + SHARE * all_yielded),
+            SHARE * (pool.totals[side, 1] + SHARE * all_held),
+        )  # fmt: skip
 
 
 @kernel
-def set_values(pool: StarPool | None) -> None:
-    """Find what values follow from what has been seen; to be called before step 5."""
-    if pool is not None and pool.calibrated:
-        everything, held, positive, weighted = 0.0, 0.0, 0.0, 0.0
-        for side in range(pool.held.size):
-            everything += pool.yielded[side, 0] + pool.yielded[side, 1]
-            held += pool.held[side]
-            positive += pool.yielded[side, 1]
-            weighted += pool.weighted[side]
-        for side in range(pool.held.size):
-            zero, other = pool.yielded[side, 0], pool.yielded[side, 1]
-            pool.zero_value[side] = zero_value(
-                zero, zero + other, everything, pool.held_zero[side], pool.held[side], held
-            )
-            pool.rate[side] = rate_of(other, positive, pool.weighted[side], weighted)
-
-
-@kernel
-def value_of(pool: StarPool, side: Integer, priority: float) -> float:
-    """Return the value of a tuple of a stream and of a priority."""
+def value_of(
+    streams: StarStreams, pool: StarPool, side: Integer, at: Integer, priority: float, now: Integer
+) -> float:
+    """Return the value of a tuple's class; its priority if tuples compare by that."""
     if not pool.calibrated:
         return priority
-    zero, rate = np.float64(pool.zero_value[side]), np.float64(pool.rate[side])
-    return value_by(zero, rate, priority, pool.priority_scale)
+    return np.float64(pool.values[side, class_of(streams, pool, side, at, priority, now)])

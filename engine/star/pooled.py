@@ -1,8 +1,7 @@
 """Admission to one memory for all streams (contract, section 2, step 5, with M in place of K).
 
-Of the residents and arrivals of all streams the M greatest stay, by (value, rank), a total order
-(see `gpu_kernels.pool`). Within a stream that is the order of ranks: the least of all is among
-the least of each.
+Arrivals are admitted in order. Where one is too many, the lesser of the streams' least goes: within
+a stream by rank, across streams by value (see `gpu_kernels.pool`).
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ import numpy as np
 
 from engine.policies import Structure
 from engine.replay.heap import drop_at, rise
-from engine.runtime.jit import NONE, Integer, inlined, kernel
+from engine.runtime.jit import NONE, Integer, Ints, inlined, kernel
 from engine.star import layout
 from engine.star.layout import StarRules, StarState, StarStreams
 from engine.star.memory import insert, remove
-from engine.star.pool import StarPool, set_values, value_of
+from engine.star.pool import StarPool, find_values, value_of
 from engine.star.ranks import FEW, below, heap_of, least_of, ranked
-from gpu_kernels.pool import Rank, ranks_below
+from gpu_kernels.pool import Rank, across, ranks_below
 
 _STATIC = int(Structure.STATIC)
 _TOP, _SLOTS = np.int64(0), np.int64(NONE)
@@ -38,29 +37,16 @@ def exceeds(streams: StarStreams, state: StarState, pool: StarPool) -> bool:
 @kernel
 def _rank(
     rules: StarRules, streams: StarStreams, state: StarState, pool: StarPool, side: Integer,
-    at: Integer,
+    at: Integer, residents: Integer, now: Integer,
 ) -> Rank:  # fmt: skip
+    """Return the rank of one of so many residents of a stream among the tuples of all."""
     importance, m = 0.0, 0.0
     if rules.ties_by_importance:
         importance, m = np.float64(streams.importance[at]), np.float64(state.rank_m[at])
     priority = np.float64(state.priority[at])
-    value = value_of(pool, side, priority)
-    return Rank(value, priority, importance, m, np.int64(streams.ts[at]), side, at)
-
-
-@kernel
-def _below_other(
-    rules: StarRules, streams: StarStreams, state: StarState, pool: StarPool, side: Integer,
-    at: Integer, other_side: Integer, other: Integer,
-) -> bool:  # fmt: skip
-    """Return whether a tuple ranks below one of another stream."""
-    return bool(
-        ranks_below(
-            False,
-            _rank(rules, streams, state, pool, side, at),
-            _rank(rules, streams, state, pool, other_side, other),
-        )
-    )
+    value = value_of(streams, pool, side, at, priority, now)
+    rank = Rank(value, priority, importance, m, np.int64(streams.ts[at]), side, at)
+    return across(rank, residents) if pool.calibrated else rank
 
 
 @inlined
@@ -78,34 +64,41 @@ def _find_least(
     state.least[side] = heap[0].what
 
 
-@kernel
-def _least_stream(
-    rules: StarRules, streams: StarStreams, state: StarState, pool: StarPool, few: bool
-) -> Integer:
-    """Return the stream of the resident that ranks least of all; `NONE` if there is none."""
-    least = np.int64(NONE)
+@inlined
+def _stream_to_lose(
+    rules: StarRules, streams: StarStreams, state: StarState, pool: StarPool, own: Integer,
+    arrival: Integer, few: bool, now: Integer,
+) -> Integer:  # fmt: skip
+    """Return the stream that loses its least to an arrival; `NONE` if the arrival is the least."""
+    loser, found = np.int64(NONE), False
+    lowest = Rank(0.0, 0.0, 0.0, 0.0, np.int64(0), np.int64(0), np.int64(0))
     for side in range(streams.first.size - 1):
-        if state.n[side, layout.COUNT] == 0:
-            continue
-        if state.least[side] == NONE:
-            _find_least(rules, streams, state, side, few)
-        if least == NONE or _below_other(
-            rules, streams, state, pool, side, state.least[side], least, state.least[least]
-        ):
-            least = np.int64(side)
-    return least
+        residents = np.int64(state.n[side, layout.COUNT])
+        gives, least = np.int64(side), np.int64(arrival)
+        if residents > 0:
+            if state.least[side] == NONE:
+                _find_least(rules, streams, state, side, few)
+            least = np.int64(state.least[side])
+        if side == own:
+            if residents == 0 or below(rules, streams, state, arrival, least):
+                gives, least = np.int64(NONE), np.int64(arrival)
+            residents += 1
+        if residents > 0:
+            rank = _rank(rules, streams, state, pool, np.int64(side), least, residents, now)
+            if not found or ranks_below(False, rank, lowest):
+                loser, lowest, found = gives, rank, True
+    return loser
 
 
 @inlined
 def _enter(
-    rules: StarRules, streams: StarStreams, state: StarState, pool: StarPool, side: Integer,
-    at: Integer, few: bool,
-) -> None:  # fmt: skip
+    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, at: Integer, few: bool
+) -> None:
     """Make an arrival a resident, for which there is room."""
     n, heap = state.n[side], heap_of(state, side)
     if not few and n[layout.HEAP] == heap.size:
         ranked(rules, streams, state, side, heap)
-    insert(streams, state, pool, side, at)
+    insert(streams, state, side, at)
     if not few:
         by_importance = rules.ties_by_importance
         rise(
@@ -121,15 +114,17 @@ def _enter(
 
 @inlined
 def select_of_all(
-    rules: StarRules, streams: StarStreams, state: StarState, pool: StarPool, full: bool
-) -> None:
-    """Keep of the residents and arrivals of all streams the M greatest (step 5).
+    rules: StarRules, streams: StarStreams, state: StarState, pool: StarPool, full: bool,
+    progress: Ints,
+) -> None:  # fmt: skip
+    """Admit the arrivals of all streams, and drop whom they replace (step 5).
 
     O(streams + log K + its facts) an arrival where priorities are static, else passes over all
     residents where more are there than may stay.
     """
     sides = streams.first.size - 1
-    set_values(pool)
+    now = progress[layout.NOW]
+    find_values(streams, state, pool, now)
     arrivals = np.int64(0)
     for side in range(sides):
         arrivals += state.n[side, layout.END] - state.n[side, layout.AT]
@@ -147,13 +142,15 @@ def select_of_all(
             if streams.version[at] == NONE:
                 continue
             if held == pool.memory:
-                least = _least_stream(rules, streams, state, pool, few)
-                if least == NONE or _below_other(
-                    rules, streams, state, pool, side, at, least, state.least[least]
-                ):
+                if held == 0:
                     continue
-                remove(streams, state, pool, least, state.least[least])
-                state.least[least] = NONE
+                loser = _stream_to_lose(
+                    rules, streams, state, pool, np.int64(side), np.int64(at), few, now
+                )
+                if loser == NONE:
+                    continue
+                remove(streams, state, loser, state.least[loser])
+                state.least[loser] = NONE
                 held -= 1
-            _enter(rules, streams, state, pool, side, at, few)
+            _enter(rules, streams, state, side, at, few)
             held += 1

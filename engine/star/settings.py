@@ -71,13 +71,13 @@ class StarSettings(PolicySettings):
         measured = {str(at): tuple(curve) for at, curve in enumerate(curves) if curve is not None}
         check_pooled(self.the_policy, self.estimator, self.windows, measured)
         return star_pool(
-            len(profiles),
             tuples,
             memory=sum(budgets),
             calibrated=self.the_policy.across is Across.BY_VALUE,
             unit=max(own.mean_importance for own in profiles),
+            by_importance=self._ties_by_importance,
             counts=self.the_policy.value_kind is ValueKind.COUNT,
-            lifetime=max(self.windows) + 1,
+            lifetimes=[window + 1 for window in self.windows],
             t0=_first(profiles),
         )
 

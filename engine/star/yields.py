@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.runtime.jit import inlined, kernel
+from engine.runtime.jit import Integer, inlined, kernel
 from engine.star.combinations import (
     DENSE,
     combinations,
@@ -13,8 +13,8 @@ from engine.star.combinations import (
     next_one,
     set_parts,
 )
-from engine.star.layout import StarRules, StarState
-from engine.star.pool import StarPool
+from engine.star.layout import StarRules, StarState, StarStreams
+from engine.star.pool import StarPool, class_of
 from gpu_kernels.combine import MAX, MIN
 from gpu_kernels.pool import steps
 
@@ -40,20 +40,26 @@ def _steps_of_all(rules: StarRules, state: StarState, scale: float) -> float:
 
 
 @inlined
-def note_yields(rules: StarRules, state: StarState, pool: StarPool | None) -> None:
+def note_yields(
+    rules: StarRules, streams: StarStreams, state: StarState, pool: StarPool | None, now: Integer
+) -> None:
     """Note what the residents yield that a fact joins, as they lie in the state's pool.
 
-    O(tuples * log(tuples)) with "min" and "max", else O(outputs).
+    O(tuples * log(tuples)) a resident with "min" and "max", else O(outputs).
     """
     if pool is not None and pool.calibrated:
         sides = state.sizes.shape[0]
         for own in range(sides):
+            begin = state.pool_room[own]
             for unit in range(sides):
                 if unit == own:
                     continue
-                for kind in range(2):
-                    set_parts(state, np.int64(unit))
-                    zeros = state.sizes[own, 2]
-                    state.part[own, 0] = state.pool_room[own] + (zeros if kind == 1 else 0)
-                    state.part[own, 1] = state.sizes[own, 0] - zeros if kind == 1 else zeros
-                    pool.yielded[own, kind] += _steps_of_all(rules, state, pool.scale)
+                set_parts(state, np.int64(unit))
+                for i in range(begin, begin + state.sizes[own, 0]):
+                    state.part[own, 0], state.part[own, 1] = i, 1
+                    yielded = np.int64(_steps_of_all(rules, state, pool.scale))
+                    if yielded > 0:
+                        at = np.int64(state.pool[i])
+                        first = np.float64(pool.first[at])
+                        own_class = class_of(streams, pool, np.int64(own), at, first, now)
+                        pool.fresh[own, own_class] += yielded

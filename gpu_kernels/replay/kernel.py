@@ -8,7 +8,7 @@ from functools import cache
 from numba import cuda, float64, int32, int64
 
 from gpu_kernels.compiler import Kernel
-from gpu_kernels.pool import advance, set_values, settle
+from gpu_kernels.pool import find_values, values_due
 from gpu_kernels.portable import Integer, portable
 from gpu_kernels.replay import layout
 from gpu_kernels.replay.decisions import make_decisions
@@ -23,7 +23,7 @@ from gpu_kernels.replay.layout import (
     Ranking,
     Slots,
 )
-from gpu_kernels.replay.pooled import AnyPool, pool_at
+from gpu_kernels.replay.pool_values import AnyPool, make_count_residents, pool_at
 from gpu_kernels.replay.priorities import part_at, table_of
 from gpu_kernels.replay.steps import end_of_instant, make_steps
 from gpu_kernels.teams import Scratch, Team, block_team, warp_team
@@ -124,6 +124,7 @@ def _replay(
     per_block = team.per_block
     valued = policy.ranking == Ranking.VALUED
     pooled, by_value = policy.pooling != Pooling.NONE, policy.pooling == Pooling.BY_VALUE
+    count_residents = make_count_residents(team, policy)
     floats_shared, integers_shared = team.scratch
 
     def replay(
@@ -181,20 +182,15 @@ def _replay(
                 now = ts[j]
             stop_i = end_of_instant(ts, i, left.end, now)
             stop_j = end_of_instant(ts, j, right.end, now)
-            if by_value:
-                if rank() == 0:
-                    settle(pool)
-                    advance(pool, left_held, right_held, now)
-                sync()
             left_low = slide(streams, lane, left, counters, left_low, i, now - left.window)
             right_low = slide(streams, lane, right, counters, right_low, j, now - right.window)
             left_held, left_oldest, left_soonest = expire(
                 scratch, streams, slots, lane, left, counters, until, left_used, left_held,
-                left_oldest, left_soonest, left_low, now, pool,
+                left_oldest, left_soonest, left_low, now,
             )  # fmt: skip
             right_held, right_oldest, right_soonest = expire(
                 scratch, streams, slots, lane, right, counters, until, right_used, right_held,
-                right_oldest, right_soonest, right_low, now, pool,
+                right_oldest, right_soonest, right_low, now,
             )  # fmt: skip
             sync()
             register(streams, lane, left, counters, i, stop_i)
@@ -214,11 +210,11 @@ def _replay(
             if (by_value or counted) and lane.after_admission == 0:
                 outputs, high, rest = probe(
                     streams, slots, lane, left, right, counters, i, stop_i, right_used, FOREVER,
-                    outputs, high, rest, pool, counted,
+                    outputs, high, rest, pool, now, counted,
                 )  # fmt: skip
                 outputs, high, rest = probe(
                     streams, slots, lane, right, left, counters, j, stop_j, left_used, FOREVER,
-                    outputs, high, rest, pool, counted,
+                    outputs, high, rest, pool, now, counted,
                 )  # fmt: skip
             left_decides = left_held + (stop_i - i) > left.budget
             right_decides = right_held + (stop_j - j) > right.budget
@@ -236,9 +232,12 @@ def _replay(
                 )  # fmt: skip
             if by_value:
                 sync()
-                if rank() == 0:
-                    settle(pool)
-                    set_values(pool)
+                if values_due(pool, now):
+                    count_residents(streams, slots, lane, left, pool, left_used, now)
+                    count_residents(streams, slots, lane, right, pool, right_used, now)
+                    sync()
+                    if rank() == 0:
+                        find_values(pool, now)
             sync()
             if pooled:
                 left_used, left_held, left_oldest, left_soonest, right_held = admit(
@@ -268,11 +267,11 @@ def _replay(
             if (by_value or counted) and lane.after_admission != 0:
                 outputs, high, rest = probe(
                     streams, slots, lane, left, right, counters, i, stop_i, right_used, j,
-                    outputs, high, rest, pool, counted,
+                    outputs, high, rest, pool, now, counted,
                 )  # fmt: skip
                 outputs, high, rest = probe(
                     streams, slots, lane, right, left, counters, j, stop_j, left_used, i,
-                    outputs, high, rest, pool, counted,
+                    outputs, high, rest, pool, now, counted,
                 )  # fmt: skip
             if valued and lane.after_admission != 0:
                 update(

@@ -1,4 +1,4 @@
-"""One memory for both sides on a GPU: what it holds, and admission to it (`gpu_kernels.pool`).
+"""Admission to one memory for both sides on a GPU (`gpu_kernels.pool`).
 
 Each side keeps slots of its own, as many as it may hold at most; together they hold M tuples. The
 least of all is the lesser of the sides' least. Admission is by value or by priority as it is, as
@@ -7,16 +7,13 @@ the policy is compiled.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numba import cuda
-from numpy.typing import NDArray
 
 from gpu_kernels.compiler import device_function
-from gpu_kernels.pool import COUNTERS, SUMS, Pool, Rank, counted_as, ranks_below, steps, value_in
-from gpu_kernels.portable import Integer, portable
+from gpu_kernels.pool import VALUE, Pool, Rank, across, class_of, ranks_below
+from gpu_kernels.portable import Integer
 from gpu_kernels.replay.layout import (
     FOREVER,
     NOBODY,
@@ -32,103 +29,14 @@ from gpu_kernels.replay.layout import (
 from gpu_kernels.replay.priorities import HELD, best_rate, counter, push
 from gpu_kernels.teams import Scratch, Team, index_of, slot_of
 
-AnyPool: TypeAlias = Any
-"""A `Pool`; None where each side has its memory."""
-_SCALE, _PRIORITY_SCALE = SUMS, SUMS + 1
-_MEMORY, _FORGET_AFTER = COUNTERS, COUNTERS + 1
 
-
-def pool_columns(pools: Sequence[Pool]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the memories of lanes as `pool_at` reads them, a row each; one row if there are none.
-
-    Returns
-    -------
-    floats : (lanes, SUMS + 2) float64
-    integers : (lanes, COUNTERS + 2) int64
-    """
-    floats = [np.r_[pool.sums, pool.scale, pool.priority_scale] for pool in pools]
-    integers = [np.r_[pool.n, pool.memory, pool.forget_after] for pool in pools]
-    if not pools:
-        return np.zeros((1, 1)), np.zeros((1, 1), np.int64)
-    return np.array(floats), np.array(integers, np.int64)
-
-
-@portable
-def pool_at(floats: Array, integers: Array, number: Integer) -> Pool:
-    """Return the memory of a lane."""
-    return Pool(
-        integers[number, _MEMORY],
-        True,
-        floats[number, _SCALE],
-        floats[number, _PRIORITY_SCALE],
-        integers[number, _FORGET_AFTER],
-        floats[number],
-        integers[number],
-    )
-
-
-def _make_first(policy: PolicyFunctions) -> Any:  # noqa: ANN401
-    """Return the function that gives a resident's priority at admission, where it is asked for.
-
-    It stands in the slot: a ranking by matches leaves it there, and DGL's follows from m.
-    """
-    decaying, initial = policy.ranking == Ranking.DECAYING, policy.initial
-
-    @device_function
-    def first(
-        streams: LaneStreams, slots: Slots, lane: Lane, place: Integer, index: Integer
-    ) -> float:
-        if decaying:
-            return initial(streams.importance[index], slots.m[place], lane.by_importance != 0)
-        return slots.value[place]
-
-    return first
-
-
-def make_note(policy: PolicyFunctions) -> Any:  # noqa: ANN401
-    """Return the function that counts a resident in or out; several threads may call it."""
-    first = _make_first(policy)
-
-    @device_function
-    def note(
-        streams: LaneStreams, slots: Slots, lane: Lane, side: LaneSide, pool: Pool, place: Integer,
-        index: Integer, by: Integer,
-    ) -> None:  # fmt: skip
-        priority = first(streams, slots, lane, place, index)
-        which, amount = counted_as(side.number, priority, pool.priority_scale)
-        cuda.atomic.add(pool.n, which, by * amount)
-
-    return note
-
-
-def make_yielded(policy: PolicyFunctions) -> Any:  # noqa: ANN401
-    """Return the function that adds outputs of a resident to what those of each kind yielded."""
-    first = _make_first(policy)
-
-    @device_function
-    def yielded(
-        streams: LaneStreams, slots: Slots, lane: Lane, pool: Pool, place: Integer, index: Integer,
-        outputs: Integer, importance: float, zero: Integer, positive: Integer,
-    ) -> tuple[Integer, Integer]:  # fmt: skip
-        amount = outputs * steps(importance, pool.scale)
-        if first(streams, slots, lane, place, index) > 0.0:
-            return zero, positive + amount
-        return zero + amount, positive
-
-    return yielded
-
-
-def _make_drop(policy: PolicyFunctions, note: Any, facts: bool) -> Any:  # noqa: ANN401
-    by_value = policy.pooling == Pooling.BY_VALUE
-
+def _make_drop(facts: bool) -> Any:  # noqa: ANN401
     @device_function
     def drop(
-        streams: LaneStreams, slots: Slots, lane: Lane, side: LaneSide, pool: Pool, counters: Array,
-        until: Array, place: Integer, index: Integer, now: Integer,
+        slots: Slots, lane: Lane, side: LaneSide, counters: Array, until: Array, place: Integer,
+        index: Integer, now: Integer,
     ) -> None:  # fmt: skip
         """Free a resident's slot; one thread calls it."""
-        if by_value:
-            note(streams, slots, lane, side, pool, place, index, -1)
         if not facts:
             counters[counter(lane, HELD, side.number, slots.key[place])] -= 1
         slots.arrival[place] = -1
@@ -160,7 +68,11 @@ def _make_ranked(team: Team, policy: PolicyFunctions, least: Any) -> tuple[Any, 
         index = index_of(tag)
         if ranking == Ranking.VALUED:
             m = 0.0
-        value = value_in(pool, side.number, priority) if by_value else priority
+        value = priority
+        if by_value:
+            age = now - streams.ts[index]
+            at = class_of(pool, side.number, priority, streams.importance[index], age)
+            value = pool.sums[VALUE + side.number, at]
         rank = Rank(value, priority, importance, m, streams.ts[index], side.number, index)
         return side.slots + slot_of(tag), rank
 
@@ -178,8 +90,11 @@ def _make_ranked(team: Team, policy: PolicyFunctions, least: Any) -> tuple[Any, 
             importance = value
         elif by_importance:
             importance, count = streams.importance[row], m
-        worth = value_in(pool, side.number, priority) if by_value else priority
-        return Rank(worth, priority, importance, count, now, side.number, np.int64(row))
+        of_class = priority
+        if by_value:
+            at = class_of(pool, side.number, priority, streams.importance[row], np.int64(0))
+            of_class = pool.sums[VALUE + side.number, at]
+        return Rank(of_class, priority, importance, count, now, side.number, np.int64(row))
 
     return least_of, rank_of
 
@@ -191,8 +106,7 @@ def make_pooled_admit(team: Team, policy: PolicyFunctions, least: Any, facts: bo
     """
     rank, width, sync = team.rank, team.width, team.sync
     by_value, newest_first = policy.pooling == Pooling.BY_VALUE, policy.ranking == Ranking.VALUED
-    note, first_free = make_note(policy), _make_first_free(team)
-    drop = _make_drop(policy, note, facts)
+    drop, first_free = _make_drop(facts), _make_first_free(team)
     least_of, rank_of = _make_ranked(team, policy, least)
 
     @device_function
@@ -203,7 +117,7 @@ def make_pooled_admit(team: Team, policy: PolicyFunctions, least: Any, facts: bo
         oldest: Integer, soonest: Integer, other_used: Integer, other_held: Integer, at: Integer,
         stop: Integer, now: Integer,
     ) -> tuple[Integer, Integer, Integer, Integer, Integer]:  # fmt: skip
-        """Keep the greatest by rank of both sides' residents and these arrivals.
+        """Admit these arrivals, in order; where one is too many, the lesser of the least goes.
 
         Returns (used, held, oldest, soonest, opposite residents).
         """
@@ -236,22 +150,24 @@ def make_pooled_admit(team: Team, policy: PolicyFunctions, least: Any, facts: bo
                         other_held, now,
                     )  # fmt: skip
                     other_known = True
-                from_opposite = other_held > 0 and (
-                    held == 0 or ranks_below(newest_first, theirs, mine)
-                )
-                if from_opposite:
-                    enters = not ranks_below(newest_first, own, theirs)
-                    if enters:
-                        gone, index = theirs_at, theirs.seq
-                        other_held -= 1
-                        other_known = False
+                lowest = mine
+                if held == 0 or ranks_below(newest_first, own, mine):
+                    lowest = own
                 else:
-                    enters = not ranks_below(newest_first, own, mine)
-                    if enters:
-                        gone, index = mine_at, mine.seq
-                        place = gone
-                        held -= 1
-                        known = False
+                    place, gone, index = mine_at, mine_at, mine.seq
+                if other_held > 0:
+                    least = theirs
+                    if by_value:
+                        lowest, least = across(lowest, held + 1), across(least, other_held)
+                    from_opposite = ranks_below(newest_first, least, lowest)
+                if from_opposite:
+                    place, gone, index = np.int64(-1), theirs_at, theirs.seq
+                    other_held -= 1
+                    other_known = False
+                elif gone >= 0:
+                    held -= 1
+                    known = False
+                enters = gone >= 0
             if enters:
                 if place < 0 and held < used:
                     place = first_free(scratch, slots, side, used)
@@ -274,16 +190,14 @@ def make_pooled_admit(team: Team, policy: PolicyFunctions, least: Any, facts: bo
                             push(streams, lane, side, counters, HELD, other, -1, rank(), width)
             if rank() == 0:
                 if gone >= 0 and from_opposite:
-                    drop(streams, slots, lane, opposite, pool, counters, until, gone, index, now)
+                    drop(slots, lane, opposite, counters, until, gone, index, now)
                 elif gone >= 0:
-                    drop(streams, slots, lane, side, pool, counters, until, gone, index, now)
+                    drop(slots, lane, side, counters, until, gone, index, now)
                 if place >= 0:
                     slots.value[place] = value
                     slots.m[place] = count
                     slots.arrival[place] = row
                     slots.key[place] = key
-                    if by_value:
-                        note(streams, slots, lane, side, pool, place, np.int64(row), 1)
                     if not facts:
                         counters[counter(lane, HELD, side.number, key)] += 1
                 elif side.until >= 0:

@@ -23,7 +23,7 @@ from gpu_kernels.replay.plan import (
     choose_variant,
     plan_batches,
 )
-from gpu_kernels.replay.pooled import pool_columns
+from gpu_kernels.replay.pool_values import pool_columns
 from gpu_kernels.replay.priorities import KINDS
 
 _COLUMNS = (

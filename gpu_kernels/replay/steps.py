@@ -9,7 +9,6 @@ from numba import cuda
 
 from gpu_kernels.combine import combined, neumaier
 from gpu_kernels.compiler import device_function
-from gpu_kernels.pool import FRESH
 from gpu_kernels.portable import Integer, portable
 from gpu_kernels.replay.layout import (
     BY_MEMORY,
@@ -24,7 +23,7 @@ from gpu_kernels.replay.layout import (
     Ranking,
     Slots,
 )
-from gpu_kernels.replay.pooled import AnyPool, make_note, make_yielded
+from gpu_kernels.replay.pool_values import AnyPool, make_yielded
 from gpu_kernels.replay.priorities import ARRIVED, HELD, SEEN, counter, facts_between, push
 from gpu_kernels.teams import Scratch, Team
 
@@ -63,7 +62,7 @@ def make_steps(team: Team, policy: PolicyFunctions, facts: bool) -> Steps:
     width = team.width
     counts_arrivals = policy.ranking in {Ranking.BY_MATCHES, Ranking.ANY}
     by_value = policy.pooling == Pooling.BY_VALUE
-    note, yielded = make_note(policy), make_yielded(policy)
+    yielded = make_yielded(policy)
 
     @device_function
     def slide(
@@ -88,7 +87,7 @@ def make_steps(team: Team, policy: PolicyFunctions, facts: bool) -> Steps:
     def expire(
         scratch: Scratch, streams: LaneStreams, slots: Slots, lane: Lane, side: LaneSide,
         counters: Array, until: Array, used: Integer, held: Integer, oldest: Integer,
-        soonest: Integer, low: Integer, now: Integer, pool: AnyPool,
+        soonest: Integer, low: Integer, now: Integer,
     ) -> tuple[Integer, Integer, Integer]:  # fmt: skip
         """Free the slots of rows before `low`, and of those whose facts have ended.
 
@@ -123,8 +122,6 @@ def make_steps(team: Team, policy: PolicyFunctions, facts: bool) -> Steps:
                     push(streams, lane, side, counters, HELD, key, -1, 0, 1)
                 else:
                     cuda.atomic.add(counters, counter(lane, HELD, side.number, key), -1)
-                if by_value:
-                    note(streams, slots, lane, side, pool, place, index, -1)
                 gone += 1
         held -= total(scratch, gone)
         eldest = least(scratch, eldest)
@@ -171,7 +168,7 @@ def make_steps(team: Team, policy: PolicyFunctions, facts: bool) -> Steps:
     def probe(
         streams: LaneStreams, slots: Slots, lane: Lane, side: LaneSide, opposite: LaneSide,
         counters: Array, at: Integer, stop: Integer, used: Integer, before: Integer, found: Integer,
-        high: float, rest: float, pool: AnyPool, counted: bool,
+        high: float, rest: float, pool: AnyPool, now: Integer, counted: bool,
     ) -> tuple[Integer, float, float]:  # fmt: skip
         """Join the rows `at` to `stop` with the opposite residents whose row is under `before`.
 
@@ -179,7 +176,6 @@ def make_steps(team: Team, policy: PolicyFunctions, facts: bool) -> Steps:
         facts the counters of arrivals tell at once how many join a resident, and which, where only
         one has arrived. One memory BY_VALUE also notes what residents yield, `counted` or not.
         """
-        zero, positive = np.int64(0), np.int64(0)
         for row in range(at, stop):
             key = streams.key[row]
             if counters[counter(lane, HELD, opposite.number, key)] > 0:
@@ -198,9 +194,9 @@ def make_steps(team: Team, policy: PolicyFunctions, facts: bool) -> Steps:
                                     found += pairs
                                     high, rest = neumaier(high, rest, np.float64(pairs) * term)
                                 if by_value:
-                                    zero, positive = yielded(
-                                        streams, slots, lane, pool, place, index, pairs, term,
-                                        zero, positive,
+                                    yielded(
+                                        streams, slots, lane, pool, opposite.number, place, index,
+                                        pairs, term, now,
                                     )  # fmt: skip
                     elif slots.key[place] == key and index >= 0 and index < before:
                         term = combined(lane.combine, importance, streams.importance[index])
@@ -208,14 +204,10 @@ def make_steps(team: Team, policy: PolicyFunctions, facts: bool) -> Steps:
                             found += 1
                             high, rest = neumaier(high, rest, term)
                         if by_value:
-                            zero, positive = yielded(
-                                streams, slots, lane, pool, place, index, 1, term, zero, positive
-                            )
-        if by_value:
-            if zero > 0:
-                cuda.atomic.add(pool.n, FRESH + 2 * opposite.number, zero)
-            if positive > 0:
-                cuda.atomic.add(pool.n, FRESH + 2 * opposite.number + 1, positive)
+                            yielded(
+                                streams, slots, lane, pool, opposite.number, place, index,
+                                np.int64(1), term, now,
+                            )  # fmt: skip
         return found, high, rest
 
     return Steps(slide, expire, register, forget, probe)

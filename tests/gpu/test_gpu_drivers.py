@@ -21,7 +21,7 @@ from gpu_kernels.harvest.on_device import DeviceHarvest
 from gpu_kernels.harvest.space import Search, ranges_of, space_of
 from gpu_kernels.optimum.on_device import Choices, DeviceDual
 from gpu_kernels.optimum.steps import DevicePrices
-from gpu_kernels.pool import COUNTERS, SUMS
+from gpu_kernels.pool import CLASSES, COUNTERS, NUMBERS, SUMS
 from gpu_kernels.probe import Stream, count_pairs, emit_pairs, match_arrivals
 from gpu_kernels.replay.layout import PEAK
 from gpu_kernels.replay.plan import choose_variant
@@ -100,8 +100,8 @@ def test_replays_of_one_memory(device: CompilingDevice, policy: str, slots: int)
     )
     assert device.compiled == ["replay"]
     ((floats, integers),) = pools
-    assert (floats.shape, integers.shape) == ((3, SUMS + 2), (3, COUNTERS + 2))
-    assert integers[:, COUNTERS].tolist() == [memory] * 3
+    assert (floats.shape, integers.shape) == ((3, SUMS[0] + 1, CLASSES), (3, *COUNTERS))
+    assert integers[:, NUMBERS, -4].tolist() == [memory] * 3
     assert [one.peak for one in found] == [7] * 3
 
 

@@ -307,11 +307,16 @@ def _update(lane: Lane, item: Item, t: int, m: float, hits: int) -> None:
         item.priority = _custom_priority(lane, item, t, m, hits)
 
 
+def _by_importance(lane: Lane) -> bool:
+    """Tell whether importance breaks ties of priority."""
+    if lane.policy in {"prob", "additive", "multiplicative", "custom"}:
+        return bool(lane.params.get("ties", "ts") == "importance")
+    return lane.policy in {"simpprob", "dimpprob", "dgl"}
+
+
 def _rank(lane: Lane, item: Item) -> tuple[float, ...]:
     """Order of eviction, greatest kept (semantics 2 step 5)."""
-    by_importance = lane.policy in {"simpprob", "dimpprob", "dgl"}
-    if lane.policy in {"prob", "additive", "multiplicative", "custom"}:
-        by_importance = lane.params.get("ties", "ts") == "importance"
+    by_importance = _by_importance(lane)
     if lane.policy == "yield":
         return (item.priority, item.value, -item.ts, -item.row)
     if by_importance:
@@ -327,22 +332,34 @@ def survivors(lane: Lane, side: int, candidates: list[Item]) -> list[Item]:
     return ranked if budget is None else ranked[:budget]
 
 
-def _worth(lane: Lane, item: Item) -> tuple[float, ...]:
+def _worth(lane: Lane, item: Item, t: int, residents: int) -> tuple[float, ...]:
     """Order of eviction across sides: value, then rank, a full tie drops the first to arrive."""
     value = item.priority
     if lane.pool is not None:
-        value = lane.pool.value(item.side, item.priority)
+        value = lane.pool.value(item.side, item.priority, item.imp, t - item.ts, residents)
     if lane.policy == "yield":
         return (item.priority, item.value, -item.ts, -item.side, -item.row)
     *rank, ts, row = _rank(lane, item)
     return (value, *rank, ts, item.side, row)
 
 
-def pooled_survivors(lane: Lane, candidates: list[list[Item]]) -> list[list[Item]]:
-    """Return the M greatest of all sides."""
-    everyone = [item for rows in candidates for item in rows if item.facts != []]
-    kept = sorted(everyone, key=lambda item: _worth(lane, item), reverse=True)[: lane.memory]
-    return [[item for item in kept if item.side == side] for side in range(len(candidates))]
+def pooled_survivors(
+    lane: Lane, t: int, residents: list[list[Item]], arrivals: list[list[Item]]
+) -> list[list[Item]]:
+    """Admit the arrivals in order; where one is too many, the lesser of the sides' least goes."""
+    if lane.pool is not None:
+        lane.pool.learn(t, [[(item.first, item.imp, item.ts) for item in own] for own in residents])
+    kept = [list(own) for own in residents]
+    for side, own in enumerate(arrivals):
+        for arrival in own:
+            if arrival.facts == []:
+                continue
+            kept[side].append(arrival)
+            if sum(map(len, kept)) > (lane.memory or 0):
+                least = [min(rows, key=lambda item: _rank(lane, item)) for rows in kept if rows]
+                gone = min(least, key=lambda item: _worth(lane, item, t, len(kept[item.side])))
+                kept[gone.side].remove(gone)
+    return kept
 
 
 def _probe(arrivals: list[list[Item]], stored: list[list[Item]]) -> list[tuple[Item, Item, int]]:
@@ -378,8 +395,6 @@ def _instant(
     pairs = [(x, y, f) for x in arrivals[LEFT] for y, f in _matching(x, arrivals[RIGHT])]
     if lane.estimate is not None:
         lane.estimate.arrive(t, arrivals)
-    if lane.pool is not None:
-        lane.pool.advance(t, [[item.first for item in memory[side]] for side in SIDES])
     if lane.probe == "before_admission":
         pairs += _noted(lane, t, _probe(arrivals, residents))
     _prioritise(lane, t, arrivals, residents)
@@ -387,7 +402,7 @@ def _instant(
     if lane.memory is None:
         kept = [survivors(lane, side, candidates[side]) for side in SIDES]
     else:
-        kept = pooled_survivors(lane, candidates)
+        kept = pooled_survivors(lane, t, residents, arrivals)
     if lane.probe == "after_admission":
         older = [[item for item in kept[side] if item.ts < t] for side in SIDES]
         pairs += _noted(lane, t, _probe(arrivals, older))
@@ -399,8 +414,8 @@ def _noted(lane: Lane, t: int, pairs: list[tuple[Item, Item, int]]) -> list[tupl
     if lane.pool is not None:
         for x, y, _ in pairs:
             older = x if x.ts < t else y
-            lane.pool.note(older.side, older.first, combine(lane.combine, x.imp, y.imp))
-        lane.pool.settle()
+            yielded = combine(lane.combine, x.imp, y.imp)
+            lane.pool.note(older.side, older.first, older.imp, t - older.ts, yielded)
     return pairs
 
 
@@ -412,7 +427,13 @@ def with_one_memory(lane: Lane) -> Lane:
     lane = lane._replace(memory=sum(budgets))
     if lane.policy in {"prob", "simp", "simpprob", "dimpprob", "dgl"}:
         means = [_mean([item.imp for item in side]) for side in lane.items]
-        pool = naive_pool.Pool(lane.windows, means, counts=lane.policy == "prob", t0=lane.t0)
+        pool = naive_pool.Pool(
+            lane.windows,
+            means,
+            counts=lane.policy == "prob",
+            by_importance=_by_importance(lane),
+            t0=lane.t0,
+        )
         lane = lane._replace(pool=pool)
     return lane
 

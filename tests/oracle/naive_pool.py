@@ -1,10 +1,12 @@
 """One memory for all sides: what makes tuples of one side compare with those of another.
 
-A priority ranks tuples within a side. Across sides a tuple counts for its *value*: the importance a
-tick that residents of its side and of its kind have yielded so far. Residents are of two kinds, by
-their priority at admission: those of priority 0 or less, whose value is what such residents yielded
-a tick each, and those of a positive one, whose value is proportional to their priority and never
-below the former. Imports nothing of ours and nothing beyond the standard library.
+A policy ranks tuples within a side, so of each side only the least can go. Across sides a tuple
+counts for its *value*: the importance a tick that residents of its side and *class* have yielded so
+far, divided by the square root of the number of its side's residents, as more memory for a side
+yields less and less. Classes follow the rank, coarsely: by the priority at admission, in octaves;
+those of priority 0 or less by importance where importance breaks ties, else by how long ago they
+arrived. A higher class is never worth less (isotonic regression by pooling adjacent violators).
+Imports nothing of ours and nothing beyond the standard library.
 """
 
 import math
@@ -13,10 +15,14 @@ from collections.abc import Iterable, Sequence
 STEPS = 65536.0
 """Sums are of whole steps, so that their order does not matter: so many are the unit."""
 MOST_STEPS = 2.0**36
-SHARE = 1.0 / 64.0
+LEVELS = 64
+"""Classes of tuples of priority 0 or less, and of the others."""
+SHARE = 1.0 / 1024.0
 """Weight of what is known of all in what is known of a few."""
-FORGET = 2
-"""Lifetimes after which half of what was seen is forgotten."""
+TIMES = 16
+"""Values are found so many times a lifetime at most."""
+KEPT = 63.0 / 64.0
+"""Weight of what was known in what is known a time later: half after 2.8 lifetimes."""
 
 
 def steps(value: float, scale: float) -> int:
@@ -30,6 +36,28 @@ def scale_of(unit: float) -> float:
     return scale if scale < math.inf else 1.0
 
 
+def octave(value: float) -> int:
+    """Return the level of a positive number: one more for each doubling, 32 for 1 to 2 units."""
+    return min(max(math.frexp(value)[1] + 15, 0), LEVELS - 1)
+
+
+def recency(age: int, lifetime: int) -> int:
+    """Return the level of an age: one more each time that the age is divided by the root of 2."""
+    mantissa, exponent = math.frexp(float(lifetime) / float(age + 1))
+    return min(max(2 * (exponent - 1) + (mantissa >= math.sqrt(0.5)), 0), LEVELS - 1)
+
+
+def isotonic(values: Sequence[tuple[float, float]]) -> list[float]:
+    """Return the non-decreasing quotients nearest to y / h, weighted by h, of (y, h) in order."""
+    blocks: list[tuple[float, float, int]] = []
+    for y, h in values:
+        blocks.append((y, h, 1))
+        while len(blocks) > 1 and blocks[-1][0] * blocks[-2][1] <= blocks[-2][0] * blocks[-1][1]:
+            (last_y, last_h, last), (own_y, own_h, own) = blocks.pop(), blocks.pop()
+            blocks.append((own_y + last_y, own_h + last_h, own + last))
+    return [y / h if h > 0.0 else 0.0 for y, h, times in blocks for _ in range(times)]
+
+
 class Pool:
     """What residents of all sides have yielded.
 
@@ -41,63 +69,82 @@ class Pool:
         Mean importance of each side; the greatest is the unit of importance.
     counts : bool
         Whether priorities are numbers of matches, whose unit is 1; else it is that of importance.
+    by_importance : bool
+        Whether importance breaks ties of priority.
     t0 : int
         The first instant.
     """
 
     def __init__(
-        self, windows: Sequence[int], means: Sequence[float], *, counts: bool, t0: int
+        self,
+        windows: Sequence[int],
+        means: Sequence[float],
+        *,
+        counts: bool,
+        by_importance: bool,
+        t0: int,
     ) -> None:
-        sides = range(len(windows))
-        self.forget_after = FORGET * (max(windows) + 1)
+        self.lifetimes = [window + 1 for window in windows]
+        self.every = max(max(self.lifetimes) // TIMES, 1)
         self.scale = scale_of(max(means))
         self.priority_scale = scale_of(1.0) if counts else self.scale
-        self.last = self.halved = t0
-        self.yielded = [[0.0, 0.0] for _ in sides]  # by side and kind, in steps
-        self.held = [0.0 for _ in sides]  # ticks of all residents
-        self.held_zero = [0.0 for _ in sides]  # ticks of those of priority 0
-        self.weighted = [0.0 for _ in sides]  # ticks of the others times their priorities in steps
-        self.fresh = [[0, 0] for _ in sides]  # yielded since `settle`
+        self.by_importance = by_importance
+        self.last = t0
+        self.fresh = [[0] * 2 * LEVELS for _ in windows]  # yielded since `last`, in steps
+        self.yielded = [[0.0] * 2 * LEVELS for _ in windows]
+        self.held = [[0.0] * 2 * LEVELS for _ in windows]  # ticks
+        self.values = [[0.0] * 2 * LEVELS for _ in windows]
 
-    def advance(self, t: int, firsts: Iterable[Sequence[float]]) -> None:
-        """Go on to t; `firsts` are the residents' priorities at admission, as they were held."""
+    def class_of(self, side: int, priority: float, importance: float, age: int) -> int:
+        """Return the class of a tuple."""
+        if priority > 0.0:
+            return LEVELS + octave(priority * self.priority_scale)
+        if not self.by_importance:
+            return recency(age, self.lifetimes[side])
+        return octave(importance * self.scale) if importance > 0.0 else 0
+
+    def note(self, side: int, first: float, importance: float, age: int, yielded: float) -> None:
+        """Note an output of a resident, of a priority at admission and an importance of its own."""
+        at = self.class_of(side, first, importance, age)
+        self.fresh[side][at] += steps(yielded, self.scale)
+
+    def learn(self, t: int, residents: Iterable[Iterable[tuple[float, float, int]]]) -> None:
+        """Find the values anew if it is time to, before step 5 at t.
+
+        `residents` after step 1 are by side: priority at admission, importance, ts.
+        """
+        if t - self.last < self.every:
+            return
         passed = float(t - self.last)
-        for side, priorities in enumerate(firsts):
-            positive = [p for p in priorities if p > 0.0]
-            self.held[side] += float(len(priorities)) * passed
-            self.held_zero[side] += float(len(priorities) - len(positive)) * passed
-            total = sum(steps(p, self.priority_scale) for p in positive)
-            self.weighted[side] += float(total) * passed
         self.last = t
-        if t - self.halved >= self.forget_after:
-            self.halved = t
-            for side, (zero, positive) in enumerate(self.yielded):
-                self.yielded[side] = [zero * 0.5, positive * 0.5]
-                self.held[side] *= 0.5
-                self.held_zero[side] *= 0.5
-                self.weighted[side] *= 0.5
+        sides = range(len(self.held))
+        for side, rows in enumerate(residents):
+            number = [0] * 2 * LEVELS
+            for first, importance, ts in rows:
+                number[self.class_of(side, first, importance, t - ts)] += 1
+            for at in range(2 * LEVELS):
+                self.yielded[side][at] = self.yielded[side][at] * KEPT + float(self.fresh[side][at])
+                self.held[side][at] = self.held[side][at] * KEPT + float(number[at]) * passed
+                self.fresh[side][at] = 0
+        yielded = [_added(own) for own in self.yielded]
+        held = [_added(own) for own in self.held]
+        for side in sides:
+            y = SHARE * (yielded[side] + SHARE * _added(yielded))
+            h = SHARE * (held[side] + SHARE * _added(held))
+            known = zip(self.yielded[side], self.held[side], strict=True)
+            self.values[side] = isotonic([(own_y + y, own_h + h) for own_y, own_h in known])
 
-    def note(self, side: int, first: float, importance: float) -> None:
-        """Note an output of a resident."""
-        self.fresh[side][first > 0.0] += steps(importance, self.scale)
+    def value(
+        self, side: int, priority: float, importance: float, age: int, residents: int
+    ) -> float:
+        """Return the value of a tuple now, one of so many residents of its side."""
+        at = self.class_of(side, priority, importance, age)
+        return self.values[side][at] / math.sqrt(float(residents) + 0.5)
 
-    def settle(self) -> None:
-        """Take what was noted into account."""
-        for side, kinds in enumerate(self.fresh):
-            for kind in (0, 1):
-                self.yielded[side][kind] += float(kinds[kind])
-                kinds[kind] = 0
 
-    def value(self, side: int, priority: float) -> float:
-        """Return the value of a tuple of a side and of a priority now."""
-        all_yielded = sum((zero + positive for zero, positive in self.yielded), 0.0)
-        own_yielded = (self.yielded[side][0] + self.yielded[side][1]) + SHARE * all_yielded
-        own_held = self.held[side] + SHARE * sum(self.held, 0.0)
-        ticks = self.held_zero[side] + SHARE * own_held
-        zero = (self.yielded[side][0] + SHARE * own_yielded) / ticks if ticks > 0.0 else 0.0
-        if priority <= 0.0:
-            return zero
-        weighted = self.weighted[side] + SHARE * sum(self.weighted, 0.0)
-        positive = self.yielded[side][1] + SHARE * sum((p for _, p in self.yielded), 0.0)
-        rate = positive / weighted if weighted > 0.0 else 1.0
-        return max(zero, rate * (priority * self.priority_scale))
+def _added(values: Iterable[float]) -> float:
+    """Add in order (`sum` compensates)."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total

@@ -166,8 +166,6 @@ def _instant(lane: Lane, t: int, memory: Pools) -> tuple[Pools, Pools]:
     """Run steps 1 to 6 at t: the tuples that make its outputs, and the memory left behind."""
     arrivals = [[item for item in rows if item.ts == t] for rows in lane.items]
     residents = [[item for item in rows if naive.useful(lane, item, t)] for rows in memory]
-    if lane.pool is not None:
-        lane.pool.advance(t, [[item.first for item in rows] for rows in memory])
     if lane.probe == "before_admission":
         _note(lane, t, _joined(residents, arrivals))
     _prioritise(lane, t, arrivals, residents)
@@ -175,7 +173,7 @@ def _instant(lane: Lane, t: int, memory: Pools) -> tuple[Pools, Pools]:
     if lane.memory is None:
         kept = [naive.survivors(lane, side, rows) for side, rows in enumerate(candidates)]
     else:
-        kept = naive.pooled_survivors(lane, candidates)
+        kept = naive.pooled_survivors(lane, t, residents, arrivals)
     older = [[item for item in rows if item.ts < t] for rows in kept]
     met = _joined(residents if lane.probe == "before_admission" else older, arrivals)
     if lane.probe == "after_admission":
@@ -192,8 +190,7 @@ def _note(lane: Lane, t: int, met: Pools) -> None:
             importance = combine(lane.combine, [item.imp for item in members])
             for item in members:
                 if item.ts < t:
-                    lane.pool.note(item.side, item.first, importance)
-    lane.pool.settle()
+                    lane.pool.note(item.side, item.first, item.imp, t - item.ts, importance)
 
 
 def replay_star(

@@ -1,0 +1,143 @@
+"""One memory for both sides on a GPU: its arrays, and what residents yield (`gpu_kernels.pool`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numba import cuda
+from numpy.typing import NDArray
+
+from gpu_kernels.compiler import device_function
+from gpu_kernels.pool import (
+    CLASSES,
+    COUNTERS,
+    FRESH,
+    NUMBERS,
+    RESIDENTS,
+    SUMS,
+    Pool,
+    class_of,
+    steps,
+)
+from gpu_kernels.portable import Integer, portable
+from gpu_kernels.replay.layout import (
+    Array,
+    Lane,
+    LaneSide,
+    LaneStreams,
+    PolicyFunctions,
+    Ranking,
+    Slots,
+)
+from gpu_kernels.teams import Team
+
+AnyPool: TypeAlias = Any
+"""A `Pool`; None where each side has its memory."""
+_SCALES = SUMS[0]
+"""A row behind `Pool.sums`, of the two scales."""
+_MEMORY, _LEFT, _RIGHT, _BY_IMPORTANCE = range(CLASSES - 4, CLASSES)
+"""Columns of `Pool.n`, in its row NUMBERS: M, lifetimes, and what breaks ties."""
+
+
+def pool_columns(pools: Sequence[Pool]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the memories of lanes as `pool_at` reads them, a row each; one row if there are none.
+
+    Returns
+    -------
+    floats : (lanes, SUMS[0] + 1, CLASSES) float64
+    integers : (lanes, *COUNTERS) int64
+    """
+    floats = np.zeros((max(len(pools), 1), SUMS[0] + 1, CLASSES))
+    integers = np.zeros((max(len(pools), 1), *COUNTERS), np.int64)
+    for own, numbers, pool in zip(floats, integers, pools, strict=False):
+        own[:_SCALES] = pool.sums
+        own[_SCALES, :2] = pool.scale, pool.priority_scale
+        numbers[:] = pool.n
+        numbers[NUMBERS, _MEMORY:] = (
+            pool.memory, pool.lifetime_left, pool.lifetime_right, pool.by_importance
+        )  # fmt: skip
+    return floats, integers
+
+
+@portable
+def pool_at(floats: Array, integers: Array, number: Integer) -> Pool:
+    """Return the memory of a lane."""
+    return Pool(
+        integers[number, NUMBERS, _MEMORY],
+        True,
+        integers[number, NUMBERS, _BY_IMPORTANCE] != 0,
+        floats[number, _SCALES, 0],
+        floats[number, _SCALES, 1],
+        integers[number, NUMBERS, _LEFT],
+        integers[number, NUMBERS, _RIGHT],
+        floats[number],
+        integers[number],
+    )
+
+
+def _make_first(policy: PolicyFunctions) -> Any:  # noqa: ANN401
+    """Return the function that gives a resident's priority at admission, where it is asked for.
+
+    It stands in the slot: a ranking by matches leaves it there, and DGL's follows from m.
+    """
+    decaying, initial = policy.ranking == Ranking.DECAYING, policy.initial
+
+    @device_function
+    def first(
+        streams: LaneStreams, slots: Slots, lane: Lane, place: Integer, index: Integer
+    ) -> float:
+        if decaying:
+            return initial(streams.importance[index], slots.m[place], lane.by_importance != 0)
+        return slots.value[place]
+
+    return first
+
+
+def _make_class(policy: PolicyFunctions) -> Any:  # noqa: ANN401
+    """Return the function that finds a resident's class, by its priority at admission."""
+    first = _make_first(policy)
+
+    @device_function
+    def class_at(
+        streams: LaneStreams, slots: Slots, lane: Lane, pool: Pool, side: Integer, place: Integer,
+        index: Integer, now: Integer,
+    ) -> Integer:  # fmt: skip
+        priority = first(streams, slots, lane, place, index)
+        return class_of(pool, side, priority, streams.importance[index], now - streams.ts[index])
+
+    return class_at
+
+
+def make_yielded(policy: PolicyFunctions) -> Any:  # noqa: ANN401
+    """Return the function that notes outputs of a resident; several threads may call it."""
+    class_at = _make_class(policy)
+
+    @device_function
+    def yielded(
+        streams: LaneStreams, slots: Slots, lane: Lane, pool: Pool, side: Integer, place: Integer,
+        index: Integer, outputs: Integer, importance: float, now: Integer,
+    ) -> None:  # fmt: skip
+        at = class_at(streams, slots, lane, pool, side, place, index, now)
+        cuda.atomic.add(pool.n, (FRESH + side, at), outputs * steps(importance, pool.scale))
+
+    return yielded
+
+
+def make_count_residents(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
+    """Return the function that counts a side's residents by class; all threads call it."""
+    rank, width, class_at = team.rank, team.width, _make_class(policy)
+
+    @device_function
+    def count_residents(
+        streams: LaneStreams, slots: Slots, lane: Lane, side: LaneSide, pool: Pool, used: Integer,
+        now: Integer,
+    ) -> None:  # fmt: skip
+        for place in range(side.slots + rank(), side.slots + used, width):
+            index = np.int64(slots.arrival[place])
+            if index >= 0:
+                at = class_at(streams, slots, lane, pool, side.number, place, index, now)
+                cuda.atomic.add(pool.n, (RESIDENTS + side.number, at), 1)
+
+    return count_residents
