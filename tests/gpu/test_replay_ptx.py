@@ -31,7 +31,7 @@ SIGNATURE = (
     array(types.int64, 2), array(types.float64, 2),
     LONGS, INTS, FLOATS, LONGS, INTS, INTS, LONGS, INTS, LONGS, FLOATS, FLOATS, FLOATS, FLOATS,
     FLOATS, INTS, FLOATS, FLOATS, INTS, INTS, types.int64,
-    array(types.float64, 2), array(types.int64, 2),
+    array(types.float64, 3), array(types.int64, 3),
     FLOATS, FLOATS, LONGS, array(types.int64, 2), FLOATS,
 )  # fmt: skip
 
