@@ -33,7 +33,6 @@ TIMES = 16
 """Values are found so many times a lifetime at most."""
 KEPT = 63.0 / 64.0
 """Weight of what was known in what is known a time later: half after 2.8 lifetimes."""
-_ROOT_OF_HALF = math.sqrt(0.5)
 
 # Rows of `Pool.sums`, with a column for each class; but for BLOCKS, add the side
 YIELDED, HELD, VALUE, BLOCKS = 0, 2, 4, 6
@@ -116,20 +115,22 @@ def steps(value: float, scale: float) -> Integer:
 
 
 @portable
+def exponent_of(value: float) -> Integer:
+    """Return e of a positive number below 2^e and not below 2^(e-1), by its bits."""
+    return (np.float64(value).view(np.int64) >> 52) - 1022
+
+
+@portable
 def octave(value: float) -> Integer:
     """Return the level of a positive number: one more for each doubling, 32 for 1 to 2 units."""
-    _, exponent = math.frexp(value)
-    return min(max(np.int64(exponent) + 15, 0), LEVELS - 1)
+    return min(max(exponent_of(value) + 15, 0), LEVELS - 1)
 
 
 @portable
 def recency(age: Integer, lifetime: Integer) -> Integer:
     """Return the level of an age: one more each time that it is divided by the root of 2."""
-    mantissa, exponent = math.frexp(np.float64(lifetime) / np.float64(age + 1))
-    level = 2 * (np.int64(exponent) - 1)
-    if mantissa >= _ROOT_OF_HALF:
-        level += 1
-    return min(max(level, 0), LEVELS - 1)
+    times = np.float64(lifetime) / np.float64(age + 1)
+    return min(max(exponent_of(times * times) - 1, 0), LEVELS - 1)
 
 
 @portable
@@ -244,12 +245,10 @@ def find_values(pool: Pool, now: Integer) -> None:
 
 
 class Rank(NamedTuple):
-    """A tuple's rank among those of its side (contract, section 2, step 5), and its class's value.
-
-    Within a side the value never contradicts the rank.
-    """
+    """A tuple's rank (contract, section 2, step 5)."""
 
     value: float
+    """Among tuples of all sides that compare by value, else 0."""
     priority: float
     importance: float
     m: float
@@ -261,11 +260,18 @@ class Rank(NamedTuple):
 
 
 @portable
-def across(rank: Rank, residents: Integer) -> Rank:
+def weighed(value: float, residents: Integer) -> float:
+    """Return the value of a tuple, from that of its class; its side has so many residents."""
+    return value / math.sqrt(np.float64(residents) + 0.5)
+
+
+@portable
+def across(pool: Pool, rank: Rank, residents: Integer, now: Integer) -> Rank:
     """Return a tuple's rank among those of all sides; its side has so many residents."""
+    at = class_of(pool, rank.side, rank.priority, rank.importance, now - rank.ts)
     return Rank(
-        rank.value / math.sqrt(np.float64(residents) + 0.5), rank.priority, rank.importance, rank.m,
-        rank.ts, rank.side, rank.seq,
+        weighed(pool.sums[VALUE + rank.side, at], residents), rank.priority, rank.importance,
+        rank.m, rank.ts, rank.side, rank.seq,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from engine.replay.layout import Arrivals, Memory, ReplayRules
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth, outlined
 from gpu_kernels import pool as shared
 from gpu_kernels.combine import combined
-from gpu_kernels.pool import FRESH, MOST, MOST_BOTH, NUMBERS, RESIDENTS, VALUE, Pool, steps
+from gpu_kernels.pool import FRESH, MOST, MOST_BOTH, NUMBERS, RESIDENTS, Pool, steps
 
 _class_of, _find_values = outlined(shared.class_of), outlined(shared.find_values)
 """Compiled without reference counts, as whatever takes arrays."""
@@ -94,14 +94,6 @@ def find_values(
         _count_residents(pool, rules, left_memory, np.int64(0), now)
         _count_residents(pool, rules, right_memory, np.int64(1), now)
         _find_values(pool, now)
-
-
-@kernel
-def value_of(pool: Pool, side: Integer, priority: float, importance: float, age: Integer) -> float:
-    """Return the value of a tuple's class; its priority if tuples compare by that."""
-    if not pool.calibrated:
-        return np.float64(priority)
-    return np.float64(pool.sums[VALUE + side, _class_of(pool, side, priority, importance, age)])
 
 
 @kernel

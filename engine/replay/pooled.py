@@ -13,10 +13,11 @@ from engine.policies import Structure, dgl, yield_
 from engine.replay import aged, decay, keyed, ranks, valued
 from engine.replay.layout import COUNT, Arrivals, Memory, ReplayRules
 from engine.replay.memory import remove
-from engine.replay.pool import value_of
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth, outlined
-from gpu_kernels.pool import Pool, Rank, across, ranks_below
+from gpu_kernels import pool as shared
+from gpu_kernels.pool import Pool, Rank, ranks_below
 
+_across = kernel(shared.across)
 _KEYED, _DECAY, _AGED, _VALUED, _STATIC = (
     int(each)
     for each in (
@@ -39,7 +40,7 @@ def _lost(rules: ReplayRules, side: Integer, now: Integer) -> float:
 
 @kernel
 def _least(
-    rules: ReplayRules, pool: Pool, memory: Memory, keys: Records, side: Integer, now: Integer
+    rules: ReplayRules, memory: Memory, keys: Records, side: Integer, now: Integer
 ) -> tuple[Integer, Rank]:
     """Return the slot of a side's resident of least rank, and its rank; there must be one.
 
@@ -71,9 +72,8 @@ def _least(
         if rules.ties_by_importance:
             importance, m = np.float64(slot.importance), np.float64(slot.m)
     slot = memory.slots[nth(at)]
-    value = value_of(pool, side, priority, np.float64(slot.importance), now - np.int64(slot.ts))
     rank = Rank(
-        value, np.float64(priority), importance, m, np.int64(slot.ts), side, np.int64(slot.seq)
+        0.0, np.float64(priority), importance, m, np.int64(slot.ts), side, np.int64(slot.seq)
     )
     return at, rank
 
@@ -161,17 +161,17 @@ def _admit(
             mine = draw
         elif rules.ties_by_importance:
             mine, my_m = importance, m
-        value = value_of(pool, side, priority, importance, np.int64(0))
-        lowest = Rank(value, priority, mine, my_m, now, side, seq)
+        lowest = Rank(0.0, priority, mine, my_m, now, side, seq)
         at, from_opposite = np.int64(NONE), False
         if own_count > 0:
-            slot, least = _least(rules, pool, memory, keys, side, now)
+            slot, least = _least(rules, memory, keys, side, now)
             if not ranks_below(newest_first, lowest, least):
                 at, lowest = slot, least
         if other_count > 0:
-            slot, least = _least(rules, pool, opposite, keys, 1 - side, now)
+            slot, least = _least(rules, opposite, keys, 1 - side, now)
             if pool.calibrated:
-                lowest, least = across(lowest, own_count + 1), across(least, other_count)
+                lowest = _across(pool, lowest, own_count + 1, now)
+                least = _across(pool, least, other_count, now)
             if ranks_below(newest_first, least, lowest):
                 at, from_opposite = slot, True
         if at == NONE:

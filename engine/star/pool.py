@@ -134,9 +134,11 @@ def find_values(
 
 @kernel
 def value_of(
-    streams: StarStreams, pool: StarPool, side: Integer, at: Integer, priority: float, now: Integer
-) -> float:
-    """Return the value of a tuple's class; its priority if tuples compare by that."""
+    streams: StarStreams, pool: StarPool, side: Integer, at: Integer, priority: float, now: Integer,
+    residents: Integer,
+) -> float:  # fmt: skip
+    """Return the value of one of so many residents; 0 if tuples do not compare by that."""
     if not pool.calibrated:
-        return priority
-    return np.float64(pool.values[side, class_of(streams, pool, side, at, priority, now)])
+        return 0.0
+    own = class_of(streams, pool, side, at, priority, now)
+    return shared.weighed(np.float64(pool.values[side, own]), residents)

@@ -16,7 +16,7 @@ from engine.star.layout import StarRules, StarState, StarStreams
 from engine.star.memory import insert, remove
 from engine.star.pool import StarPool, find_values, value_of
 from engine.star.ranks import FEW, below, heap_of, least_of, ranked
-from gpu_kernels.pool import Rank, across, ranks_below
+from gpu_kernels.pool import Rank, ranks_below
 
 _STATIC = int(Structure.STATIC)
 _TOP, _SLOTS = np.int64(0), np.int64(NONE)
@@ -44,9 +44,8 @@ def _rank(
     if rules.ties_by_importance:
         importance, m = np.float64(streams.importance[at]), np.float64(state.rank_m[at])
     priority = np.float64(state.priority[at])
-    value = value_of(streams, pool, side, at, priority, now)
-    rank = Rank(value, priority, importance, m, np.int64(streams.ts[at]), side, at)
-    return across(rank, residents) if pool.calibrated else rank
+    value = value_of(streams, pool, side, at, priority, now, residents)
+    return Rank(value, priority, importance, m, np.int64(streams.ts[at]), side, at)
 
 
 @inlined

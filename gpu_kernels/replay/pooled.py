@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpu_kernels.compiler import device_function
-from gpu_kernels.pool import VALUE, Pool, Rank, across, class_of, ranks_below
+from gpu_kernels.pool import Pool, Rank, across, ranks_below
 from gpu_kernels.portable import Integer
 from gpu_kernels.replay.layout import (
     FOREVER,
@@ -47,13 +47,13 @@ def _make_drop(facts: bool) -> Any:  # noqa: ANN401
 
 
 def _make_ranked(team: Team, policy: PolicyFunctions, least: Any) -> tuple[Any, Any]:  # noqa: ANN401
-    by_value, by_importance = policy.pooling == Pooling.BY_VALUE, policy.by_importance
-    ranking, decayed, valued = policy.ranking, policy.decayed, policy.valued
+    by_importance, ranking = policy.by_importance, policy.ranking
+    decayed, valued = policy.decayed, policy.valued
 
     @device_function
     def least_of(
         scratch: Scratch, streams: LaneStreams, slots: Slots, lane: Lane, side: LaneSide,
-        pool: Pool, tables: Array, used: Integer, held: Integer, now: Integer,
+        tables: Array, used: Integer, held: Integer, now: Integer,
     ) -> tuple[Integer, Rank]:  # fmt: skip
         """Return the slot and the rank of a side's resident of least rank.
 
@@ -68,17 +68,12 @@ def _make_ranked(team: Team, policy: PolicyFunctions, least: Any) -> tuple[Any, 
         index = index_of(tag)
         if ranking == Ranking.VALUED:
             m = 0.0
-        value = priority
-        if by_value:
-            age = now - streams.ts[index]
-            at = class_of(pool, side.number, priority, streams.importance[index], age)
-            value = pool.sums[VALUE + side.number, at]
-        rank = Rank(value, priority, importance, m, streams.ts[index], side.number, index)
+        rank = Rank(0.0, priority, importance, m, streams.ts[index], side.number, index)
         return side.slots + slot_of(tag), rank
 
     @device_function
     def rank_of(
-        streams: LaneStreams, lane: Lane, side: LaneSide, pool: Pool, tables: Array, row: Integer,
+        streams: LaneStreams, lane: Lane, side: LaneSide, tables: Array, row: Integer,
         value: float, m: float, now: Integer,
     ) -> Rank:  # fmt: skip
         """Return the rank of an arrival."""
@@ -90,11 +85,7 @@ def _make_ranked(team: Team, policy: PolicyFunctions, least: Any) -> tuple[Any, 
             importance = value
         elif by_importance:
             importance, count = streams.importance[row], m
-        of_class = priority
-        if by_value:
-            at = class_of(pool, side.number, priority, streams.importance[row], np.int64(0))
-            of_class = pool.sums[VALUE + side.number, at]
-        return Rank(of_class, priority, importance, count, now, side.number, np.int64(row))
+        return Rank(0.0, priority, importance, count, now, side.number, np.int64(row))
 
     return least_of, rank_of
 
@@ -122,9 +113,9 @@ def make_pooled_admit(team: Team, policy: PolicyFunctions, least: Any, facts: bo
         Returns (used, held, oldest, soonest, opposite residents).
         """
         known, other_known = False, False
-        mine_at, mine = least_of(scratch, streams, slots, lane, side, pool, tables, used, 0, now)
+        mine_at, mine = least_of(scratch, streams, slots, lane, side, tables, used, 0, now)
         theirs_at, theirs = least_of(
-            scratch, streams, slots, lane, opposite, pool, other_tables, other_used, 0, now
+            scratch, streams, slots, lane, opposite, other_tables, other_used, 0, now
         )
         for row in range(at, stop):
             key = streams.key[row]
@@ -134,19 +125,19 @@ def make_pooled_admit(team: Team, policy: PolicyFunctions, least: Any, facts: bo
                 continue
             value = priorities[side.pending + row - at]
             count = matches[side.pending + row - at]
-            own = rank_of(streams, lane, side, pool, tables, row, value, count, now)
+            own = rank_of(streams, lane, side, tables, row, value, count, now)
             enters = held + other_held < pool.memory
             place, gone, index = np.int64(-1), np.int64(-1), np.int64(-1)
             from_opposite = False
             if not enters and pool.memory > 0:
                 if not known:
                     mine_at, mine = least_of(
-                        scratch, streams, slots, lane, side, pool, tables, used, held, now
+                        scratch, streams, slots, lane, side, tables, used, held, now
                     )
                     known = True
                 if not other_known:
                     theirs_at, theirs = least_of(
-                        scratch, streams, slots, lane, opposite, pool, other_tables, other_used,
+                        scratch, streams, slots, lane, opposite, other_tables, other_used,
                         other_held, now,
                     )  # fmt: skip
                     other_known = True
@@ -158,7 +149,8 @@ def make_pooled_admit(team: Team, policy: PolicyFunctions, least: Any, facts: bo
                 if other_held > 0:
                     least = theirs
                     if by_value:
-                        lowest, least = across(lowest, held + 1), across(least, other_held)
+                        lowest = across(pool, lowest, held + 1, now)
+                        least = across(pool, least, other_held, now)
                     from_opposite = ranks_below(newest_first, least, lowest)
                 if from_opposite:
                     place, gone, index = np.int64(-1), theirs_at, theirs.seq

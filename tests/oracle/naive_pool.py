@@ -43,8 +43,8 @@ def octave(value: float) -> int:
 
 def recency(age: int, lifetime: int) -> int:
     """Return the level of an age: one more each time that the age is divided by the root of 2."""
-    mantissa, exponent = math.frexp(float(lifetime) / float(age + 1))
-    return min(max(2 * (exponent - 1) + (mantissa >= math.sqrt(0.5)), 0), LEVELS - 1)
+    times = float(lifetime) / float(age + 1)
+    return min(max(math.frexp(times * times)[1] - 1, 0), LEVELS - 1)
 
 
 def isotonic(values: Sequence[tuple[float, float]]) -> list[float]:
