@@ -12,7 +12,6 @@ Sums between two instants are of whole steps, so that every device gets the same
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -29,10 +28,10 @@ LEVELS = 64
 CLASSES = 2 * LEVELS
 SHARE = 1.0 / 1024.0
 """Weight of what is known of all residents in what is known of a class."""
-TIMES = 16
+TIMES = 8
 """Values are found so many times a lifetime at most."""
-KEPT = 63.0 / 64.0
-"""Weight of what was known in what is known a time later: half after 2.8 lifetimes."""
+KEPT = 31.0 / 32.0
+"""Weight of what was known in what is known a time later: half after 2.7 lifetimes."""
 
 # Rows of `Pool.sums`, with a column for each class; but for BLOCKS, add the side
 YIELDED, HELD, VALUE, BLOCKS = 0, 2, 4, 6
@@ -248,7 +247,7 @@ class Rank(NamedTuple):
     """A tuple's rank (contract, section 2, step 5)."""
 
     value: float
-    """Among tuples of all sides that compare by value, else 0."""
+    """Squared, where tuples of all sides compare by it; else 0."""
     priority: float
     importance: float
     m: float
@@ -261,8 +260,8 @@ class Rank(NamedTuple):
 
 @portable
 def weighed(value: float, residents: Integer) -> float:
-    """Return the value of a tuple, from that of its class; its side has so many residents."""
-    return value / math.sqrt(np.float64(residents) + 0.5)
+    """Return the square of a tuple's value, from its class's; its side has so many residents."""
+    return value * value / (np.float64(residents) + 0.5)
 
 
 @portable

@@ -137,7 +137,7 @@ def value_of(
     streams: StarStreams, pool: StarPool, side: Integer, at: Integer, priority: float, now: Integer,
     residents: Integer,
 ) -> float:  # fmt: skip
-    """Return the value of one of so many residents; 0 if tuples do not compare by that."""
+    """Return the square of the value of one of so many residents; 0 if that does not count."""
     if not pool.calibrated:
         return 0.0
     own = class_of(streams, pool, side, at, priority, now)

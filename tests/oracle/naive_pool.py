@@ -19,10 +19,10 @@ LEVELS = 64
 """Classes of tuples of priority 0 or less, and of the others."""
 SHARE = 1.0 / 1024.0
 """Weight of what is known of all in what is known of a few."""
-TIMES = 16
+TIMES = 8
 """Values are found so many times a lifetime at most."""
-KEPT = 63.0 / 64.0
-"""Weight of what was known in what is known a time later: half after 2.8 lifetimes."""
+KEPT = 31.0 / 32.0
+"""Weight of what was known in what is known a time later: half after 2.7 lifetimes."""
 
 
 def steps(value: float, scale: float) -> int:
@@ -137,9 +137,9 @@ class Pool:
     def value(
         self, side: int, priority: float, importance: float, age: int, residents: int
     ) -> float:
-        """Return the value of a tuple now, one of so many residents of its side."""
+        """Return the square of a tuple's value now, one of so many residents of its side."""
         at = self.class_of(side, priority, importance, age)
-        return self.values[side][at] / math.sqrt(float(residents) + 0.5)
+        return self.values[side][at] * self.values[side][at] / (float(residents) + 0.5)
 
 
 def _added(values: Iterable[float]) -> float:
