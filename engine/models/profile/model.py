@@ -57,6 +57,7 @@ class ArrivalProfile:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "p.json"
     ...     _ = file.write_text("{}")
