@@ -35,7 +35,7 @@ class HadoopFile(NamedTuple):
 @contextmanager
 def _told(uri: Uri) -> Iterator[tuple[pafs.FileSystem, str]]:
     """Yield a file system and a path there; what goes wrong is an `OutputError`."""
-    system, path = located(uri)
+    system, path = located(uri, "written")
     try:
         yield system, path
     except (pa.ArrowException, OSError) as error:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from engine.runtime.errors import InputError
+from engine.runtime.errors import InputError, OutputError
 from engine.runtime.uris import Place, PlainOptions, Uri
 
 P = TypeVar("P", bound=str)
@@ -77,19 +77,20 @@ def _system(uri: str, scheme: str, authority: str, options: PlainOptions) -> paf
     return pafs.FileSystem.from_uri(uri)[0]
 
 
-def located(uri: Uri) -> tuple[pafs.FileSystem, str]:
-    """Return the file system of a URI, and its path there.
+def located(uri: Uri, what: str = "read") -> tuple[pafs.FileSystem, str]:
+    """Return the file system of a URI that is to be read or written, and its path there.
 
     Raises
     ------
-    InputError
+    InputError or OutputError
         If its options are no options of such a file system, or it does not answer.
     """
     root = f"{uri.partition(':')[0].replace('s3a', 's3')}://{uri.authority}/"
     try:
         system = _system(root, uri.scheme, uri.authority, uri.options)
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
-        raise InputError(refusal(uri, error)) from None
+        kind = InputError if what == "read" else OutputError
+        raise kind(refusal(uri, error, what)) from None
     if uri.scheme == "hdfs":
         return system, f"/{uri.below}"
     bucket = uri.authority.partition("@")[0] if uri.scheme == "abfs" else uri.authority

@@ -265,5 +265,5 @@ def test_an_archive_that_changes_while_it_is_read(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_manifest_is_no_lanes(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no whole lanes"):
+    with pytest.raises(InputError, match="holds no lanes: prepare them"):
         Prepared.load(tmp_path)

@@ -148,7 +148,7 @@ def test_file_systems_of_other_clouds_and_paths_in_them() -> None:
     ("text", "missing", "words"),
     [
         ("s3://b/x", "obstore.store", "without obstore: pip install 'winnowjoin"),
-        ("hdfs://host/x", "", "give a URI of s3, gs or abfs, or a path"),
+        ("hdfs://host/x", "", "hdfs://host/x cannot be written ("),
     ],
 )
 def test_what_cannot_be_written_is_told(
