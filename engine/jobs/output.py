@@ -16,6 +16,7 @@ from engine.runtime.disk import (
     full_disk_reported,
 )
 from engine.runtime.errors import OutputError
+from engine.runtime.run_folders import late_withdrawn
 from engine.runtime.storage import bytes_at
 from engine.runtime.uploads import new_file, write_bytes
 from engine.runtime.uris import Place
@@ -60,11 +61,12 @@ class PartWriter:
     Raises
     ------
     OutputError
-        By its methods, if the disk is full or a store refuses. There is no file then.
+        By its methods, if the disk is full, a store refuses, or the job has gone on without this
+        part. There is no file then.
     """
 
     def __init__(self, path: Place, *, typed: bool = True) -> None:
-        self._file = new_file(path)
+        self._path, self._file = path, new_file(path)
         times = bytes_at(path.parent / _TIMES) if typed else None
         self._times = {}
         if times is not None:
@@ -82,13 +84,13 @@ class PartWriter:
             self._writer.write_table(table)
 
     def close(self) -> bool:
-        """Finish the file; return whether there is one."""
-        if self._writer is None:
-            return False
-        with self._removed_if_not_whole():
-            self._writer.close()
-            self._file.publish()
-        return True
+        """Finish the file, once; return whether there is one."""
+        if self._writer is not None and self._writer.is_open:
+            with self._removed_if_not_whole():
+                self._writer.close()
+                with late_withdrawn(self._path):
+                    self._file.publish()
+        return self._writer is not None
 
     @contextmanager
     def _removed_if_not_whole(self) -> Iterator[None]:

@@ -22,11 +22,11 @@ from engine.runtime.disk import claim, remove_folder, remove_leftovers, undone_i
 from engine.runtime.errors import OutputError, WinnowError
 from engine.runtime.listing import MANIFEST, RUN
 from engine.runtime.run_folders import (
-    OWNER,
+    check_open,
+    close_run,
     new_run,
     own_run,
     remove_ended_runs,
-    remove_run,
     runs_of,
 )
 from engine.runtime.storage import bytes_at, each, parquet_file, state_of
@@ -167,11 +167,7 @@ class OutputObjects(Output):
         files = each(lambda place: self._entry(place, *known[place]), places)
         manifest = {"version": VERSION, "folder": self._run.name, "files": files}
         content = json.dumps(manifest, indent=1).encode()
-        if bytes_at(self._run / OWNER) is None:
-            raise OutputError(
-                f"output {self.place} was removed while it was written, as left over by a run that "
-                "has ended: run it again"
-            )
+        check_open(self._run)
         try:
             put(self._folder / MANIFEST, content, new=True)
         except FileExistsError:  # by another run, or by this one, whose store did not answer
@@ -179,8 +175,7 @@ class OutputObjects(Output):
                 raise
         self.committed = True
         with suppress(OutputError):
-            surplus = (own.name for own in objects(self._run) if self._run / own.name not in known)
-            remove(self._run, surplus)
+            close_run(self._run, [name for name, _ in rows.values()])
 
     def _entry(self, place: Uri, path: str, rows: int | None) -> dict[str, str | int | None]:
         """Return a line of the manifest; of a part that is what its task has reported."""
@@ -215,7 +210,7 @@ class OutputObjects(Output):
         with suppress(WinnowError, OSError):
             # The store may have put a manifest without an answer, or just before an interrupt.
             if not self.committed and self._run.name.encode() not in self._manifest():
-                remove_run(self._run)
+                close_run(self._run)
 
     def _manifest(self) -> bytes:
         return bytes_at(self._folder / MANIFEST) or b""

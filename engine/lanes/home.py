@@ -23,10 +23,10 @@ from engine.runtime.kept import LANES, cache_home
 from engine.runtime.listing import RUN
 from engine.runtime.run_folders import (
     OWNER,
+    close_run,
     new_run,
     own_run,
     remove_ended_runs,
-    remove_run,
     runs_of,
 )
 from engine.runtime.storage import bytes_at
@@ -188,7 +188,7 @@ class LaneObjects(LaneHome):
                 bytes_at(self._folder / MANIFEST) or b""
             )
             if not published:
-                remove_run(self._run)
+                close_run(self._run)
 
 
 def lane_home(folder: Place, mark: str) -> LaneHome:

@@ -3,19 +3,25 @@
 A run writes into ``run-<32 digits>/`` of the folder that it is to fill, with its process's mark in
 ``_owner``. One object, put only if there is none, makes the folder's content. What runs leave
 that were killed is known by their marks.
+
+A run is open while it has a mark. Whoever closes it removes the mark, then lists what is there, and
+removes what does not belong; whoever puts a part looks for the mark afterwards, and takes the part
+back if it is gone. So one of both removes a part that comes late, whichever goes on first.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 from engine.runtime.disk import has_ended, lease_mark
+from engine.runtime.errors import OutputError
 from engine.runtime.listing import RUN
 from engine.runtime.storage import bytes_at
 from engine.runtime.uploads import Object, objects, put, remove
-from engine.runtime.uris import Uri
+from engine.runtime.uris import Place, Uri
 
 OWNER = "_owner"
 """In the folder of a run, until it is committed: the mark of its process."""
@@ -48,10 +54,49 @@ def remove_ended_runs(folder: Uri, runs: dict[str, Object | None]) -> None:
         mark = (bytes_at(folder / run / OWNER) or b"").decode()
         old = owner is not None and datetime.now(UTC) - owner.changed > ABANDONED
         if owner is None or has_ended(mark) or old:
-            remove_run(folder / run)
+            close_run(folder / run)
 
 
-def remove_run(folder: Uri) -> None:
-    """Remove the folder of a run, its owner's mark last."""
-    remove(folder, (own.name for own in objects(folder) if own.name != OWNER))
-    remove(folder, [OWNER])
+def check_open(run: Uri) -> None:
+    """Raise `OutputError` if a run has been closed."""
+    if bytes_at(run / OWNER) is None:
+        raise OutputError(
+            f"{run} is closed: another attempt was taken, or it was removed, as left over by a run "
+            "that has ended; if nothing is there, run it again"
+        )
+
+
+@contextmanager
+def late_withdrawn(place: Place) -> Iterator[None]:
+    """Let a part be put into an open run, and take it back if the run has been closed meanwhile.
+
+    An attempt at a task that Spark has given up may go on for seconds, or, on a machine that hangs,
+    for longer: its part would come after the manifest.
+
+    Raises
+    ------
+    OutputError
+        If the run is closed.
+    """
+    if not isinstance(place, Uri) or not RUN.fullmatch(place.parent.name):
+        yield
+        return
+    check_open(place.parent)
+    yield
+    try:
+        check_open(place.parent)
+    except OutputError:
+        remove(place.parent, [place.name])
+        raise
+
+
+def close_run(run: Uri, kept: Sequence[str] = ()) -> None:
+    """Close a run and remove all that it holds but the objects `kept`.
+
+    Raises
+    ------
+    OutputError
+        If the store refuses.
+    """
+    remove(run, [OWNER])
+    remove(run, {own.name for own in objects(run)} - set(kept))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,16 +10,25 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from storage_cases import BUCKET, SECRET, Store, needs_store, served, write
+from storage_cases import (
+    BUCKET,
+    SECRET,
+    Store,
+    killed_at_each_write,
+    needs_store,
+    served,
+    write,
+)
 
 import engine
 import winnow
 from engine.commands import main
 from engine.jobs.output import write_file
-from engine.jobs.output_at import OWNER, output_at
+from engine.jobs.output_at import output_at
 from engine.runtime.disk import lease_mark
 from engine.runtime.errors import InputError, OutputError
 from engine.runtime.listing import files_at, files_of
+from engine.runtime.run_folders import OWNER, close_run, late_withdrawn
 from engine.runtime.storage import parquet_file
 from engine.runtime.uploads import write_bytes
 from engine.runtime.uris import Uri, storing
@@ -246,8 +253,45 @@ def test_a_run_that_was_taken_for_left_over_commits_nothing(store: Store) -> Non
     with output_at(place(store, "gone")) as output:
         assert output is not None
         store.remove(f"gone/{output.draft.name}")
-        with pytest.raises(OutputError, match="was removed while it was written"):
+        with pytest.raises(OutputError, match=f"{output.draft} is closed"):
             output.commit({}, TABLE.schema)
+
+
+def test_a_part_that_comes_late_is_taken_back(store: Store) -> None:
+    """Its task looks whether the run is open, before it puts and afterwards."""
+    with output_at(place(store, "late")) as output:
+        assert output is not None
+        write_file(output.draft / "part-00000.a.parquet", TABLE)
+        output.commit({"part-00000.a.parquet": 2}, TABLE.schema)
+        whole = store.keys("late")
+        store.writes()
+        with pytest.raises(OutputError, match="is closed: another attempt was taken"):
+            write_file(output.draft / "part-00000.b.parquet", TABLE)
+        assert store.writes() == []
+        assert store.keys("late") == whole
+
+
+@pytest.mark.parametrize("kept", [[], ["part-00000.b.parquet"]])
+def test_a_run_that_is_closed_while_a_part_is_put(store: Store, kept: list[str]) -> None:
+    """Who closes it lists its parts once the mark is gone; a task looks for the mark at its end."""
+    with output_at(place(store, "closing")) as output:
+        assert output is not None
+        first, second = (output.draft / f"part-00000.{name}.parquet" for name in "ab")
+
+        def closed_meanwhile() -> None:
+            with late_withdrawn(second):
+                write_bytes(second, b"")
+                store.reads()
+                close_run(output.draft, kept)
+                asked.extend(query.partition("=")[0] for _, _, query in store.reads() if query)
+                write_bytes(second, b"late")
+
+        asked: list[str] = []
+        write_bytes(first, b"of an attempt that failed")
+        with pytest.raises(OutputError, match="is closed"):
+            closed_meanwhile()
+        assert asked[:2] == ["delete", "list-type"]
+        assert store.keys("closing") == []
 
 
 @pytest.mark.parametrize(
@@ -282,37 +326,6 @@ def test_a_bucket_that_is_not_there(
 def test_a_kill_at_any_moment_leaves_no_manifest_and_the_next_run_cleans_up(
     store: Store, archives: Path, tmp_path: Path
 ) -> None:
-    script = "import sys; from engine.commands import main; sys.exit(main(sys.argv[1:]))"
-    cache = ["--cache", str(tmp_path / "cache")]
     uri = place(store, "killed")
-    line = [*asked("replay", archives), *cache, "--out", uri, *store.words()]
-
-    def run(at: int | None, *, before: bool = True) -> int:
-        """Run the job, killed at a write unless `at` is None."""
-        with subprocess.Popen(  # noqa: S603 - our own script
-            [sys.executable, "-c", script, *line], stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        ) as job:  # fmt: skip
-            if at is not None:
-                store.kill(job.pid, at, before=before)
-            return job.wait()
-
-    store.writes()
-    assert run(None) == 0
-    writes, wanted = store.writes(), store.keys("killed")
-    last = next(at for at, path in enumerate(writes) if path.endswith("_manifest.json"))
-    store.remove("killed")
-    moments = [(at, True) for at in range(last + 1)] + [(at, False) for at in range(last)]
-    assert len(moments) >= MOMENTS
-    for at, before in moments:
-        assert run(at, before=before) == -9, (at, before)
-        left = store.keys("killed")
-        assert "_manifest.json" not in left, (at, before)
-        with pytest.raises(InputError, match=r"no _manifest\.json|is not there"):
-            files_at(uri)
-    assert run(last, before=False) == -9
-    rows = sum(parquet_file(own).metadata.num_rows for own in files_at(uri))
-    store.remove("killed")
-    assert run(None) == 0
-    assert len(store.keys("killed")) == len(wanted)
-    assert sum(parquet_file(own).metadata.num_rows for own in files_at(uri)) == rows > 0
+    line = [*asked("replay", archives), "--cache", str(tmp_path / "cache"), "--out", uri]
+    assert killed_at_each_write(store, "killed", uri, [*line, *store.words()]) >= MOMENTS

@@ -10,7 +10,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import object_store
@@ -19,6 +19,11 @@ import pyarrow.csv as pv
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import pytest
+
+from engine.runtime.errors import InputError
+from engine.runtime.listing import files_at
+from engine.runtime.storage import parquet_file
+from engine.runtime.uris import Uri
 
 BUCKET = "archives"
 SECRET = "a-secret-that-nobody-may-see"  # noqa: S105 - of no store but the tests' own
@@ -62,10 +67,7 @@ class Store:
 
     def keys(self, folder: str) -> list[str]:
         """Return the keys below a folder of the bucket, without it."""
-        selector = pafs.FileSelector(f"{BUCKET}/{folder}", recursive=True, allow_not_found=True)
-        found = self._files.get_file_info(selector)
-        begin = len(f"{BUCKET}/{folder}/")
-        return sorted(own.path[begin:] for own in found if own.type == pafs.FileType.File)
+        return keys_below(self._files, f"{BUCKET}/{folder}")
 
     def read(self, key: str) -> bytes:
         """Return the content of an object."""
@@ -86,7 +88,7 @@ class Store:
         return sum(own["bytes"] for own in log if own["method"] == "GET" and not own["query"])
 
     def reads(self) -> list[tuple[str, str, str]]:
-        """Return method, path and query of reads since the last call, and forget them."""
+        """Return method, path and query of reads and removals since the last call; forget them."""
         log = self._asked("clear")
         return [(own["method"], own["path"], own["query"]) for own in log if not own["writes"]]
 
@@ -156,3 +158,69 @@ def put(store: Store, folder: Path, under: str) -> str:
         if file.is_file():
             store.put(file, f"{under}/{file.relative_to(folder)}")
     return f"s3://{BUCKET}/{under}"
+
+
+class Killing(Protocol):
+    """A store that can kill who writes there."""
+
+    def kill(self, pid: int, at: int, *, before: bool) -> None:
+        """Have a process killed at a write to come, counted from 0, before or after it is done."""
+
+    def writes(self) -> list[str]:
+        """Return the paths of writes since the last call, but for removals, and forget them."""
+        ...
+
+    def keys(self, folder: str) -> list[str]:
+        """Return the keys below a folder of the bucket, without it."""
+        ...
+
+    def remove(self, folder: str) -> None:
+        """Remove a folder."""
+
+
+def killed_at_each_write(store: Killing, folder: str, uri: Uri, line: list[str]) -> int:
+    """Run a command that writes to a folder, killed at every write; return how many moments.
+
+    Raises
+    ------
+    AssertionError
+        If a kill before the manifest leaves one, anything is read then, or what a killed run has
+        left stays when the next is through.
+    """
+    script = "import sys; from engine.commands import main; sys.exit(main(sys.argv[1:]))"
+
+    def run(at: int | None, *, before: bool = True) -> int:
+        """Run the job, killed at a write unless `at` is None."""
+        with subprocess.Popen(  # noqa: S603 - our own script
+            [sys.executable, "-c", script, *line], stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        ) as job:  # fmt: skip
+            if at is not None:
+                store.kill(job.pid, at, before=before)
+            return job.wait()
+
+    store.writes()
+    assert run(None) == 0
+    writes, wanted = store.writes(), store.keys(folder)
+    last = next(at for at, path in enumerate(writes) if path.endswith("_manifest.json"))
+    store.remove(folder)
+    moments = [(at, True) for at in range(last + 1)] + [(at, False) for at in range(last)]
+    for at, before in moments:
+        assert run(at, before=before) == -9, (at, before)
+        assert "_manifest.json" not in store.keys(folder), (at, before)
+        with pytest.raises(InputError, match=r"no _manifest\.json|is not there"):
+            files_at(uri)
+    assert run(None) == 0
+    assert len(store.keys(folder)) == len(wanted)
+    rows = sum(parquet_file(own).metadata.num_rows for own in files_at(uri))
+    store.remove(folder)
+    assert run(last, before=False) == -9
+    assert sum(parquet_file(own).metadata.num_rows for own in files_at(uri)) == rows > 0
+    return len(moments)
+
+
+def keys_below(files: pafs.FileSystem, folder: str) -> list[str]:
+    """Return the keys below a folder, without it."""
+    found = files.get_file_info(pafs.FileSelector(folder, recursive=True, allow_not_found=True))
+    begin = len(f"{folder}/")
+    return sorted(own.path[begin:] for own in found if own.type == pafs.FileType.File)
