@@ -27,9 +27,9 @@ _AT_ONCE = 16
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _ODD = re.compile(r" \(Request ID: [^)]*\)|; Details: .*|:? <\?xml.*|\s+$")
 _REMEDIES = (
-    ("NO_SUCH_BUCKET|NoSuchBucket|ContainerNotFound", "check the name of the bucket"),
+    ("NO_SUCH_BUCKET|NoSuchBucket|ContainerNotFound|code: 404", "check the name of the bucket"),
     (
-        "ACCESS_DENIED|ACCESS_KEY|SIGNATURE|TOKEN|status 40[13]|Unauthorized|Forbidden|credential",
+        "(?i)ACCESS_DENIED|ACCESS_KEY|SIGNATURE|TOKEN|status 40[13]|Unauth|Forbidden|credential",
         "check the credentials, in the environment or by --storage-option, and what they allow",
     ),
     (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -25,7 +25,7 @@ _NAMES = {
         "access_key": "access_key_id", "secret_key": "secret_access_key",
         "session_token": "session_token", "region": "region", "anonymous": "skip_signature",
     },
-    "gs": {"anonymous": "skip_signature"},
+    "gs": {"anonymous": "service_account_key"},
     "abfs": {
         "account_key": "account_key", "sas_token": "sas_key", "tenant_id": "tenant_id",
         "client_id": "client_id", "client_secret": "client_secret",
@@ -33,6 +33,8 @@ _NAMES = {
 }  # fmt: skip
 """By scheme, what obstore calls the options."""
 _ALWAYS = {"s3": {"checksum_algorithm": "SHA256"}}
+_NOBODY = '{"disable_oauth": true, "client_email": "", "private_key": "", "private_key_id": ""}'
+"""An account that asks Google for no token, as ``skip_signature`` does for reading alone."""
 _CLIENT = {"connect_timeout": "connect_timeout", "request_timeout": "timeout"}
 _RETRIES = {"max_retries": 6, "retry_timeout": timedelta(seconds=60)}
 
@@ -75,6 +77,8 @@ def _store(scheme: str, authority: str, options: PlainOptions) -> Any:  # noqa: 
         ) from None
     given = root.keywords
     address = _address(scheme, authority, given)
+    if scheme == "gs" and given.pop("anonymous", False):
+        given["anonymous"] = _NOBODY
     client: dict[str, Any] = {
         _CLIENT[name]: f"{given.pop(name)}s" for name in _CLIENT if name in given
     }
@@ -160,7 +164,7 @@ def objects(folder: Uri) -> list[Object]:
 
 
 def remove(folder: Uri, names: Iterable[str]) -> None:
-    """Remove objects below a folder.
+    """Remove objects below a folder, those that are there.
 
     Raises
     ------
@@ -174,8 +178,12 @@ def remove(folder: Uri, names: Iterable[str]) -> None:
         from obstore import delete  # noqa: PLC0415 - an extra
 
         paths = [(folder / name).below for name in names]
-        if paths:
+        try:
             delete(store, paths)
+        except FileNotFoundError:  # as Azure and Google say of the first that is gone already
+            for path in paths:
+                with suppress(FileNotFoundError):
+                    delete(store, path)
 
 
 def write_bytes(place: Place, content: bytes) -> None:

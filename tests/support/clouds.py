@@ -1,6 +1,7 @@
 """Servers of other clouds' object stores, on loopback: Azurite, and fake-gcs-server.
 
-``make clouds`` gets them where npm and go are there; tests that need one are skipped without it.
+Both are reached through a `gateway`. ``make clouds`` gets them where npm and go are there; tests
+that need one are skipped without it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow.fs as pafs
+from gateway import Gateway, opened
+from storage_cases import keys_below
 
 _AZURE_KEY = (
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -33,6 +36,29 @@ class Cloud(NamedTuple):
     """URI of the bucket."""
     options: dict[str, str]
     files: pafs.FileSystem
+    gateway: Gateway
+
+    def words(self, **changed: str) -> list[str]:
+        """Return the options of a command line."""
+        options = (self.options | changed).items()
+        return [word for name, own in options for word in ("--storage-option", f"{name}={own}")]
+
+    def keys(self, folder: str) -> list[str]:
+        """Return the keys below a folder of the bucket, without it."""
+        return keys_below(self.files, f"{BUCKET}/{folder}")
+
+    def remove(self, folder: str) -> None:
+        """Remove a folder."""
+        for key in self.keys(folder):
+            self.files.delete_file(f"{BUCKET}/{folder}/{key}")
+
+    def kill(self, pid: int, at: int, *, before: bool) -> None:
+        """Have a process killed at a write to come, counted from 0, before or after it is done."""
+        self.gateway.kill(pid, at, before=before)
+
+    def writes(self) -> list[str]:
+        """Return the paths of writes since the last call, but for removals, and forget them."""
+        return self.gateway.writes()
 
 
 def program(name: str) -> str | None:
@@ -48,16 +74,20 @@ def azure(folder: Path) -> Iterator[Cloud]:
     port = _free_port()
     where = ["--location", str(folder), "--blobHost", "127.0.0.1", "--blobPort", str(port)]
     line = [str(program("azurite-blob")), "--silent", "--disableTelemetry", *where]
-    address = f"127.0.0.1:{port}"
-    options = {
-        "account_key": _AZURE_KEY,
-        "blob_storage_authority": address, "blob_storage_scheme": "http",
-        "dfs_storage_authority": address, "dfs_storage_scheme": "http",
-    }  # fmt: skip
-    with _running([*line, "--skipApiVersionCheck"], port):
-        files = pafs.AzureFileSystem(_ACCOUNT, **options)
+
+    def reached(own: int) -> dict[str, str]:
+        address = f"127.0.0.1:{own}"
+        return {
+            "account_key": _AZURE_KEY,
+            "blob_storage_authority": address, "blob_storage_scheme": "http",
+            "dfs_storage_authority": address, "dfs_storage_scheme": "http",
+        }  # fmt: skip
+
+    with _running([*line, "--skipApiVersionCheck"], port), opened(port, "azure") as gateway:
+        files = pafs.AzureFileSystem(_ACCOUNT, **reached(port))
         files.create_dir(BUCKET)
-        yield Cloud(f"abfs://{BUCKET}@{_ACCOUNT}.dfs.core.windows.net", options, files)
+        root = f"abfs://{BUCKET}@{_ACCOUNT}.dfs.core.windows.net"
+        yield Cloud(root, reached(gateway.port), files, gateway)
 
 
 @contextmanager
@@ -67,16 +97,16 @@ def google(folder: Path) -> Iterator[Cloud]:
     line = [str(program("fake-gcs-server")), "-scheme", "http", "-host", "127.0.0.1"]
     line += ["-port", str(port), "-filesystem-root", str(folder), "-log-level", "error"]
     line += ["-external-url", f"http://127.0.0.1:{port}"]
-    options = {
-        "anonymous": "true", "scheme": "http", "endpoint_override": f"127.0.0.1:{port}",
-    }  # fmt: skip
-    with _running(line, port):
-        files = pafs.GcsFileSystem(
-            anonymous=True, scheme="http", endpoint_override=options["endpoint_override"],
-            project_id="tests",
-        )  # fmt: skip
+
+    def reached(own: int) -> dict[str, str]:
+        return {
+            "anonymous": "true", "scheme": "http", "endpoint_override": f"127.0.0.1:{own}",
+        }  # fmt: skip
+
+    with _running(line, port), opened(port, "google") as gateway:
+        files = pafs.GcsFileSystem(**(reached(port) | {"anonymous": True}), project_id="tests")
         files.create_dir(BUCKET)
-        yield Cloud(f"gs://{BUCKET}", options, files)
+        yield Cloud(f"gs://{BUCKET}", reached(gateway.port), files, gateway)
 
 
 CLOUDS: dict[str, tuple[str, Callable[[Path], AbstractContextManager[Cloud]]]] = {

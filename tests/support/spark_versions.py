@@ -1,11 +1,12 @@
 """Run the tests of Spark with each version of it, and with Spark Connect; `make thorough` does.
 
-    python tests/support/spark_versions.py [--only 3.5.9 ...] [--out FILE]
+    python tests/support/spark_versions.py [--only 3.5.9 '4.2.0 Python 3.13' ...] [--out FILE]
 
-Each Spark lies in an environment of its own in .venv/spark, which rests on that of this Python.
-What has been found is written to benchmarks/results/spark_versions.json, and `docs/tables.py` makes
-a table of it. Versions that are not run keep what was found before. The exit status is 1 if a test
-failed.
+Each Spark lies in an environment of its own in .venv/spark. It rests on that of this Python, or
+on one made of another, the `python3.12` or `python3.13` of the PATH (with pyenv, PYENV_VERSION says
+that they are there). What has been found is written to benchmarks/results/spark_versions.json, and
+`docs/tables.py` makes tables of it. Versions that are not run, or whose Python is not there, keep
+what was found before. The exit status is 1 if a test failed.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
+import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
-import venv
+import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -28,7 +29,12 @@ from xml.etree import ElementTree as ET
 from places import BENCHMARKS, PYTHONPATH, ROOT
 
 FOUND = BENCHMARKS / "results" / "spark_versions.json"
-VERSIONS = ("3.5.9", "4.0.5", "4.1.4", "4.2.0", "4.2.0 Connect")
+VERSIONS = (
+    "3.5.9", "4.0.5", "4.1.4", "4.2.0", "4.2.0 Connect",
+    *(f"{spark} Python {python}" for spark in ("4.0.5", "4.1.4", "4.2.0")
+      for python in ("3.12", "3.13")),
+)  # fmt: skip
+"""Of Spark, with this Python or another; Spark 3.5 runs on none that is newer than 3.11."""
 FEATURES = {
     "archives: replay, bound": [
         f"test_spark_archives.py::test_{name}"
@@ -67,26 +73,66 @@ _WARNINGS = ("ResourceWarning", "DeprecationWarning", "pytest.PytestUnraisableEx
 """What older versions of Spark do; those of the version that is developed with are errors."""
 
 
-def python_of(version: str) -> Path:
-    """Return the Python of an environment with a version of Spark; make it where it is missing."""
-    number, _, connect = version.partition(" ")
-    place = ROOT / ".venv" / "spark" / version.replace(" ", "-").lower()
+def python_of(version: str) -> Path | None:
+    """Return the Python of an environment with a version of Spark; make it where it is missing.
+
+    None if there is no such Python.
+    """
+    number, _, more = version.partition(" ")
+    wanted = more.removeprefix("Python ") if more.startswith("Python") else None
+    base = sys.executable if wanted is None else interpreter(wanted)
+    if base is None:
+        return None
+    package = f"pyspark{'[connect]' if more == 'Connect' else ''}=={number}"
+    below = Path(sysconfig.get_path("purelib"))
+    if wanted is not None:
+        tests = [own for own in _dev() if own.partition("==")[0] in ("pytest", "duckdb")]
+        python = _environment(f"python-{wanted}", base, ["-e", str(ROOT), *tests])
+        below = _packages(python)
+    return _environment(version.replace(" ", "-").lower(), base, [package], below)
+
+
+def interpreter(version: str) -> str | None:
+    """Return the path of a Python of the PATH, None if there is none."""
+    found = shutil.which(f"python{version}")
+    if found is None:
+        return None
+    asked = [found, "-c", "import sys; print(sys.executable)"]
+    said = subprocess.run(asked, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+    return None if said.returncode else said.stdout.strip()
+
+
+def _environment(name: str, base: str, packages: Sequence[str], below: Path | None = None) -> Path:
+    """Return the Python of an environment with packages, which rests on a folder of others."""
+    place = ROOT / ".venv" / "spark" / name
     python = place / "bin" / "python"
     mark = place / "ready"
     if not mark.exists():
-        venv.create(place, clear=True, with_pip=True, symlinks=True)
-        own = place / "lib" / f"python{sysconfig.get_python_version()}" / "site-packages"
-        (own / "below.pth").write_text(sysconfig.get_path("purelib") + "\n")
-        package = f"pyspark{'[connect]' if connect else ''}=={number}"
-        command = [python, "-m", "pip", "install", "--quiet", "--no-compile", package]
-        subprocess.run(command, check=True)  # noqa: S603 - ours
+        for command in (
+            [base, "-m", "venv", "--clear", place],
+            [python, "-m", "pip", "install", "--quiet", "--no-compile", *packages],
+        ):
+            if below is not None and python.exists():
+                (_packages(python) / "below.pth").write_text(f"{below}\n")
+            subprocess.run(command, check=True)  # noqa: S603 - ours
         mark.touch()
     return python
 
 
-def tried(version: str) -> dict[str, Any]:
+def _packages(python: Path) -> Path:
+    """Return where the packages of an environment lie."""
+    (found,) = (python.parents[1] / "lib").glob("python*/site-packages")
+    return found
+
+
+def _dev() -> list[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    found: list[str] = project["optional-dependencies"]["dev"]
+    return found
+
+
+def tried(version: str, python: Path) -> dict[str, Any]:
     """Run all tests with a version; return what was found."""
-    python = python_of(version)
     own = {"PYTHONPATH": PYTHONPATH} | ({"WINNOW_SPARK": "connect"} if "Connect" in version else {})
     tests = {os.path.normpath(f"tests/spark/{own}") for names in FEATURES.values() for own in names}
     tests = {
@@ -102,7 +148,7 @@ def tried(version: str) -> dict[str, Any]:
         )  # fmt: skip
         outcomes = _outcomes(report)
     return {
-        "python": platform.python_version(),
+        "python": _said([python, "-c", "import platform; print(platform.python_version())"]),
         "java": _java(),
         "features": {name: _counted(outcomes, tests) for name, tests in FEATURES.items()},
     }
@@ -135,8 +181,12 @@ def _counted(outcomes: Mapping[tuple[str, str], str], tests: list[str]) -> dict[
 
 
 def _java() -> str:
-    said = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True)  # noqa: S607
-    return said.stderr.split('"')[1]
+    return _said(["java", "--version"]).split()[1]
+
+
+def _said(command: Sequence[str | Path]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - ours
+    return done.stdout.strip()
 
 
 def main() -> int:
@@ -146,14 +196,18 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=FOUND)
     options = parser.parse_args()
     known = json.loads(options.out.read_text()) if options.out.exists() else {}
-    for version in options.only:
-        known[version] = tried(version)
+    pythons = {version: python_of(version) for version in options.only}
+    for version, python in pythons.items():
+        if python is None:
+            sys.stdout.write(f"not run, since its Python is not there: Spark {version}\n")
+            continue
+        known[version] = tried(version, python)
         found = {version: known[version] for version in VERSIONS if version in known}
         options.out.write_text(json.dumps(found, indent=1) + "\n")
     failed = [
         f"{version}: {name}"
         for version in options.only
-        for name, counts in known[version]["features"].items()
+        for name, counts in known.get(version, {}).get("features", {}).items()
         if counts.get("failed")
     ]
     sys.stdout.write("".join(f"failed on Spark {one}\n" for one in failed))
