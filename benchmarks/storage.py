@@ -1,6 +1,6 @@
 """What archives in an object store cost beside files: CPU, bytes and requests of a replay.
 
-    python benchmarks/storage.py [--rows 4000000] [--repeats 3]
+    python benchmarks/storage.py [--rows 4000000] [--repeats 3] [--json FILE]
 
 Needs moto (``make extras``), whose server runs aside, so that its CPU does not count. Two archives
 of five columns, three of which a replay reads, are prepared anew and replayed, each time with lanes
@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from scale import RESULTS, about, save
 
 import engine
 
@@ -45,8 +46,8 @@ def needed(folder: Path) -> int:
     return sum(c.total_compressed_size for c in columns if c.path_in_schema in ("t", "k", "i"))
 
 
-def measured(store: Store, folder: Path, repeats: int) -> None:
-    """Print what both places cost, and whether that is as little as it is to be."""
+def measured(store: Store, folder: Path, repeats: int) -> dict[str, object]:
+    """Print and return what both places cost, and whether that is as little as it is to be."""
     places = {"file": str(folder), "S3": put(store, folder, "large")}
     options = {"on": "k", "time": "t", "importance": "i", "window": 50, "columns": "ids"}
 
@@ -70,6 +71,7 @@ def measured(store: Store, folder: Path, repeats: int) -> None:
         print(f"{name:5} CPU {taken[name]:.2f} s ({min(own):.2f} to {max(own):.2f})")
     print(f"CPU {ratio:.2f} times that of files; at most {MOST_CPU}: {ratio <= MOST_CPU}")
     print(f"bytes {share:.3f} times those needed; at most {MOST_BYTES}: {share <= MOST_BYTES}")
+    return {"cpu_seconds": cpu, "cpu_times_files": ratio, "bytes_times_needed": share}
 
 
 def main() -> None:
@@ -77,13 +79,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=4_000_000)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--json", type=Path, default=RESULTS / "storage.json")
     asked, _ = parser.parse_known_args()
     if importlib.util.find_spec("moto") is None:
         print("moto is not installed: make extras")
         return
     with tempfile.TemporaryDirectory() as folder, served() as store:
         written = write(Path(folder), number=asked.rows, parts=2, group=GROUP)
-        measured(store, written, asked.repeats)
+        found = measured(store, written, asked.repeats)
+    save(asked.json, {"about": about(rows=asked.rows, repeats=asked.repeats), **found})
 
 
 if __name__ == "__main__":

@@ -17,10 +17,12 @@ import inspect
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import winnow
 from engine.commands import all_commands
@@ -61,14 +63,29 @@ def full_table() -> str:
 
 
 def spark_table() -> str:
-    """Return which tests of Spark passed with which versions, as they were last run."""
+    """Return which tests of Spark passed with which versions of it and of Python, as last run."""
     found = json.loads((ROOT / "benchmarks" / "results" / "spark_versions.json").read_text())
-    rows = [["what", *(f"Spark {version}" for version in found)], ["---"] * (len(found) + 1)]
+    other = {version.split(" Python ")[1] for version in found if " Python " in version}
+    plain = [version for version in found if " Python " not in version]
+    rows = [["what", *(f"Spark {version}" for version in plain)], ["---"] * (len(plain) + 1)]
     rows += [
-        [name, *(_counted(own["features"][name]) for own in found.values())]
-        for name in next(iter(found.values()))["features"]
+        [name, *(_counted(found[version]["features"][name]) for version in plain)]
+        for name in found[plain[0]]["features"]
     ]
-    return "".join("| " + " | ".join(cells) + " |\n" for cells in rows)
+    rows += [[""], ["rows of this table", *rows[0][1:]], rows[1]]
+    for python in ("", *sorted(other)):
+        own = [found.get(f"{version} Python {python}" if python else version) for version in plain]
+        number = python or ".".join(found[plain[0]]["python"].split(".")[:2])
+        rows.append([f"Python {number}", *(_together(one) for one in own)])
+    return "".join("| " + " | ".join(cells) + " |\n" if any(cells) else "\n" for cells in rows)
+
+
+def _together(run: Mapping[str, Any] | None) -> str:
+    """Return how many features passed, failed or were skipped."""
+    if run is None:
+        return "not run"
+    counts = Counter(_counted(own).strip("*").split()[-1] for own in run["features"].values())
+    return ", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items()))
 
 
 def _counted(tests: Mapping[str, int]) -> str:

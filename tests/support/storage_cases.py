@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -187,36 +189,68 @@ def killed_at_each_write(store: Killing, folder: str, uri: Uri, line: list[str])
         If a kill before the manifest leaves one, anything is read then, or what a killed run has
         left stays when the next is through.
     """
-    script = "import sys; from engine.commands import main; sys.exit(main(sys.argv[1:]))"
-
-    def run(at: int | None, *, before: bool = True) -> int:
-        """Run the job, killed at a write unless `at` is None."""
-        with subprocess.Popen(  # noqa: S603 - our own script
-            [sys.executable, "-c", script, *line], stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        ) as job:  # fmt: skip
-            if at is not None:
-                store.kill(job.pid, at, before=before)
-            return job.wait()
-
-    store.writes()
-    assert run(None) == 0
-    writes, wanted = store.writes(), store.keys(folder)
-    last = next(at for at, path in enumerate(writes) if path.endswith("_manifest.json"))
-    store.remove(folder)
-    moments = [(at, True) for at in range(last + 1)] + [(at, False) for at in range(last)]
-    for at, before in moments:
-        assert run(at, before=before) == -9, (at, before)
-        assert "_manifest.json" not in store.keys(folder), (at, before)
-        with pytest.raises(InputError, match=r"no _manifest\.json|is not there"):
-            files_at(uri)
-    assert run(None) == 0
-    assert len(store.keys(folder)) == len(wanted)
-    rows = sum(parquet_file(own).metadata.num_rows for own in files_at(uri))
-    store.remove(folder)
-    assert run(last, before=False) == -9
-    assert sum(parquet_file(own).metadata.num_rows for own in files_at(uri)) == rows > 0
+    with _forking(line) as run:
+        store.writes()
+        assert run(None) == 0
+        writes, wanted = store.writes(), store.keys(folder)
+        last = next(at for at, path in enumerate(writes) if path.endswith("_manifest.json"))
+        store.remove(folder)
+        moments = [(at, True) for at in range(last + 1)] + [(at, False) for at in range(last)]
+        for at, before in moments:
+            assert run(partial(store.kill, at=at, before=before)) == -signal.SIGKILL, (at, before)
+            assert "_manifest.json" not in store.keys(folder), (at, before)
+            with pytest.raises(InputError, match=r"no _manifest\.json|is not there"):
+                files_at(uri)
+        assert run(None) == 0
+        assert len(store.keys(folder)) == len(wanted)
+        rows = sum(parquet_file(own).metadata.num_rows for own in files_at(uri))
+        store.remove(folder)
+        assert run(partial(store.kill, at=last, before=False)) == -signal.SIGKILL
+        assert sum(parquet_file(own).metadata.num_rows for own in files_at(uri)) == rows > 0
     return len(moments)
+
+
+_FORKING = """
+import os, sys
+import engine.jobs.replay.run
+from engine.commands import main
+while os.read(0, 1):
+    pid = os.fork()
+    if not pid:
+        os.read(0, 1)
+        with open(os.devnull, "w") as sys.stdout, open(os.devnull, "w") as sys.stderr:
+            os._exit(main(sys.argv[1:]))
+    print(pid, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+"""
+"""Runs a command line again and again, each time in a process of its own that has all modules."""
+
+
+@contextmanager
+def _forking(line: list[str]) -> Iterator[Callable[[Callable[[int], None] | None], int]]:
+    """Yield what runs a command, once its process is made known, and returns its status."""
+    with subprocess.Popen(  # noqa: S603 - our own script
+        [sys.executable, "-c", _FORKING, *line],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+    ) as home:  # fmt: skip
+        assert home.stdin is not None
+        assert home.stdout is not None
+        given, said = home.stdin, home.stdout
+
+        def run(known: Callable[[int], None] | None) -> int:
+            given.write("+")
+            given.flush()
+            pid = int(said.readline())
+            if known is not None:
+                known(pid)
+            given.write("+")
+            given.flush()
+            return int(said.readline())
+
+        try:
+            yield run
+        finally:
+            given.close()
 
 
 def keys_below(files: pafs.FileSystem, folder: str) -> list[str]:
