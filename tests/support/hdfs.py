@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from quick_java import OPTIONS
+
 HOME = Path(sys.prefix) / "hdfs"
 LIBRARY = HOME / "libhdfs.so"
 _HADOOP, _JUNIT = "3.5.0", "5.12.2"
@@ -33,7 +35,7 @@ path = "lib.rs"
 [dependencies]
 hdfs-sys = { version = "0.3", features = ["vendored"] }
 """
-MOST_SECONDS = 60.0
+MOST_SECONDS = 300.0
 
 
 def classes() -> str:
@@ -60,7 +62,7 @@ def served(folder: Path) -> Iterator[str]:
     """Yield the URI of a mini cluster of one data node, with its files in a folder."""
     told = folder / "details.json"
     line = [
-        "java", "-Xmx400m", "-cp", f"{HOME}/jars/*:{classes()}",
+        "java", *OPTIONS.split(), "-Xmx400m", "-cp", f"{HOME}/jars/*:{classes()}",
         "org.apache.hadoop.test.MiniDFSClusterManager",
         "-format", "-datanodes", "1", "-writeDetails", str(told),
     ]  # fmt: skip
