@@ -25,10 +25,8 @@ import winnow
 from engine.commands import main
 from engine.jobs.output import write_file
 from engine.jobs.output_at import output_at
-from engine.runtime.disk import lease_mark
 from engine.runtime.errors import InputError, OutputError
 from engine.runtime.listing import files_at, files_of
-from engine.runtime.run_folders import OWNER, close_run, late_withdrawn
 from engine.runtime.storage import parquet_file
 from engine.runtime.uploads import write_bytes
 from engine.runtime.uris import Uri, storing
@@ -217,81 +215,6 @@ def test_parts_that_are_not_as_reported(store: Store, parts: dict[str, int], why
     with pytest.raises(OutputError, match=why):
         written()
     assert store.keys("odd") == []
-
-
-def test_of_two_runs_one_commits(store: Store) -> None:
-    uri = place(store, "two")
-    with output_at(uri) as first, output_at(uri) as second:
-        assert first is not None
-        assert second is not None
-        for own in (first, second):
-            write_file(own.draft / "part-00000.a.parquet", TABLE)
-        first.commit({"part-00000.a.parquet": 2}, TABLE.schema)
-        with pytest.raises(OutputError, match="appeared while the job ran"):
-            second.commit({"part-00000.a.parquet": 2}, TABLE.schema)
-    (file,) = files_at(uri)
-    assert file.parent == first.draft
-    assert len(store.keys("two")) == 3  # manifest, part and _SUCCESS
-
-
-def test_runs_that_ended_are_removed_and_others_stay(store: Store, tmp_path: Path) -> None:
-    uri, marks = place(store, "left-over"), {"a": lease_mark(), "b": "other-host boot pid:[1] 7 9"}
-    ended = lease_mark().rsplit(" ", 2)[0] + " 4194303 1"
-    for name, mark in (marks | {"c": ended, "d": None}).items():
-        (tmp_path / "x").write_bytes((mark or "").encode())
-        store.put(tmp_path / "x", f"left-over/run-{name * 32}/part-00000.x.parquet")
-        if mark is not None:
-            store.put(tmp_path / "x", f"left-over/run-{name * 32}/{OWNER}")
-    with output_at(uri) as output:
-        assert output is not None
-        output.commit({}, TABLE.schema)
-        runs = {key.partition("/")[0] for key in store.keys("left-over")} - {"_manifest.json"}
-        assert runs == {f"run-{'a' * 32}", f"run-{'b' * 32}", output.draft.name}
-
-
-def test_a_run_that_was_taken_for_left_over_commits_nothing(store: Store) -> None:
-    with output_at(place(store, "gone")) as output:
-        assert output is not None
-        store.remove(f"gone/{output.draft.name}")
-        with pytest.raises(OutputError, match=f"{output.draft} is closed"):
-            output.commit({}, TABLE.schema)
-
-
-def test_a_part_that_comes_late_is_taken_back(store: Store) -> None:
-    """Its task looks whether the run is open, before it puts and afterwards."""
-    with output_at(place(store, "late")) as output:
-        assert output is not None
-        write_file(output.draft / "part-00000.a.parquet", TABLE)
-        output.commit({"part-00000.a.parquet": 2}, TABLE.schema)
-        whole = store.keys("late")
-        store.writes()
-        with pytest.raises(OutputError, match="is closed: another attempt was taken"):
-            write_file(output.draft / "part-00000.b.parquet", TABLE)
-        assert store.writes() == []
-        assert store.keys("late") == whole
-
-
-@pytest.mark.parametrize("kept", [[], ["part-00000.b.parquet"]])
-def test_a_run_that_is_closed_while_a_part_is_put(store: Store, kept: list[str]) -> None:
-    """Who closes it lists its parts once the mark is gone; a task looks for the mark at its end."""
-    with output_at(place(store, "closing")) as output:
-        assert output is not None
-        first, second = (output.draft / f"part-00000.{name}.parquet" for name in "ab")
-
-        def closed_meanwhile() -> None:
-            with late_withdrawn(second):
-                write_bytes(second, b"")
-                store.reads()
-                close_run(output.draft, kept)
-                asked.extend(query.partition("=")[0] for _, _, query in store.reads() if query)
-                write_bytes(second, b"late")
-
-        asked: list[str] = []
-        write_bytes(first, b"of an attempt that failed")
-        with pytest.raises(OutputError, match="is closed"):
-            closed_meanwhile()
-        assert asked[:2] == ["delete", "list-type"]
-        assert store.keys("closing") == []
 
 
 @pytest.mark.parametrize(
