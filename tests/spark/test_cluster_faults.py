@@ -318,8 +318,10 @@ def test_objects_are_complete_and_equal(
     assert figures(tmp_path / "report.json") == whole.figures
     manifest = json.loads(store.read(f"{uri.name}/_manifest.json"))
     named = {own["object"] for own in manifest["files"]} | {"_manifest.json", "_report.json"}
-    late = set(store.keys(uri.name)) - named  # of attempts that went on after the manifest was put
-    assert not late or kind in ("straggles", "lingers")
+    until = time.monotonic() + 10  # an attempt that is late takes its part back
+    while (late := set(store.keys(uri.name)) - named) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not late or kind == "lingers"  # whose process puts without looking
 
 
 @needs_store
