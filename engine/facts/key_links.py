@@ -1,9 +1,9 @@
-"""Which opposite keys a key joins: itself, or those that a fact relation gives it.
+"""Which opposite keys a key joins: itself, or those that facts or a predicate give it.
 
 In an equi-join a key joins the opposite key of its own id, and `KeyLinks` is None; the kernels are
 then compiled without anything else. Through a fact relation (contract, section 5) the ids of the
 two sides have nothing to do with each other: each has the opposite ids that it joins, once for
-every fact.
+every fact. Under a predicate every tuple has an id of its own, and links to what it can meet.
 """
 
 from __future__ import annotations
@@ -27,13 +27,16 @@ class KeyLinks(NamedTuple):
     """(ids + 1,) int64. Where each id's links begin; NOBODY has none."""
     other: NDArray[np.int32]
     """(links,) int32. Opposite ids, as often as there are facts that join the two."""
-    fact: NDArray[np.int32]
-    """(links,) int32. Position of the fact."""
+    fact: NDArray[np.int32] | None
+    """(links,) int32. Position of the fact; None under a predicate."""
     until: Ints
     """(n,) int64. Ticks from which on ids match nothing any more, ascending (P2's dynamic
     pre-filter)."""
     ended: NDArray[np.int32]
     """(n,) int32. These ids."""
+    counts: NDArray[np.int32] | None = None
+    """(ids,) int32. Under a predicate the match counts of this side's ids as they stand, which
+    change as tuples come and go; None where they are added up by key when they are asked for."""
 
 
 def no_key_links() -> KeyLinks:
@@ -66,12 +69,48 @@ def fact(links: KeyLinks | None, place: Integer) -> Integer:
     """Return the fact at a place, -1 in an equi-join."""
     if links is None:
         return np.int32(-1)
-    return links.fact[place]
+    return _at(links.fact, place)
+
+
+@compiled
+def _at(facts: NDArray[np.int32] | None, place: Integer) -> Integer:
+    return np.int32(-1) if facts is None else facts[place]
+
+
+@compiled
+def kept_count(links: KeyLinks | None, key: Integer) -> Integer:
+    """Return the match count of a key where it is kept, NONE where it is not."""
+    if links is None:
+        return np.int64(NONE)
+    return _kept(links.counts, key)
+
+
+@compiled
+def _kept(counts: NDArray[np.int32] | None, key: Integer) -> Integer:
+    if counts is None:
+        return np.int64(NONE)
+    return np.int64(counts[key])
+
+
+@compiled
+def change_counts(links: KeyLinks | None, key: Integer, change: Integer) -> None:
+    """Add to the match counts of all that a key joins, where they are kept. O(links of the key)."""
+    if links is not None:
+        _change(links.counts, links, key, change)
+
+
+@compiled
+def _change(
+    counts: NDArray[np.int32] | None, links: KeyLinks, key: Integer, change: Integer
+) -> None:
+    if counts is not None:
+        for place in range(links.first[key], links.first[key + 1]):
+            counts[links.other[place]] += np.int32(change)
 
 
 @compiled
 def joins_nobody(links: KeyLinks | None, key: Integer) -> bool:
-    """Tell whether no fact joins a key."""
+    """Tell whether a key is that of tuples that no fact joins."""
     if links is None:
         return False
     return bool(key == NOBODY)

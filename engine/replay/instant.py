@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.facts.key_links import KeyLinks, linked_key, next_ended, prefetch_links, span
+from engine.facts.key_links import (
+    KeyLinks,
+    change_counts,
+    kept_count,
+    linked_key,
+    next_ended,
+    prefetch_links,
+    span,
+)
 from engine.policies import Structure
 from engine.replay import aged, keyed, layout, valued
 from engine.replay.layout import Arrivals, Memory, ReplayRules, Tallies, Window
 from engine.replay.memory import remove
-from engine.runtime.jit import NONE, Integer, Records, kernel, nth, prefetch
+from engine.runtime.jit import NONE, Integer, Records, jit, kernel, nth, prefetch
 
 _KEYED, _AGED, _VALUED = int(Structure.KEYED), int(Structure.AGED), int(Structure.VALUED)
 _FAR, _NEAR = 24, 8
@@ -23,6 +31,9 @@ def match_count(
     now: Integer,
 ) -> float:  # fmt: skip
     """Return m for tuples of one side and key, on the snapshot of this instant (step 2)."""
+    kept = kept_count(partners, key)
+    if kept != NONE:
+        return np.float64(kept)
     seen, held = np.int64(0), np.int64(0)
     begin, end = span(partners, key)
     for place in range(begin, end):
@@ -40,6 +51,20 @@ def match_count(
             lifetime, first = rules.window_left + 1, rules.first_left
         return seen * (np.float64(lifetime) / np.float64(now - first + 1))
     return np.float64(held)
+
+
+@jit
+def count_ahead(links: KeyLinks, keys: Records, known: int, estimator: int) -> None:
+    """Count what is there of the first `known` ids among the matches of those that are to come."""
+    for key in range(known):
+        there = np.int64(0)
+        for side in range(2):
+            mine = keys[nth(2 * key + side)]
+            there += mine.window if estimator == layout.WINDOW_ESTIMATOR else mine.residents
+        if there > 0:
+            for place in range(links.first[key], links.first[key + 1]):
+                if links.other[place] >= known:
+                    links.counts[links.other[place]] += np.int32(1)  # type: ignore[index]
 
 
 @kernel
@@ -100,6 +125,7 @@ def _slide_window(
     while at < window.ts.size and window.ts[nth(at)] < since:
         key = np.int64(window.key[nth(at)])
         keys[nth(2 * key + side)].window -= 1
+        change_counts(partners, key, -1)
         if track:
             keyed.touch_partners(opposite, keys, partners, side, key)
         at += 1
@@ -134,6 +160,7 @@ def _register(
         mine = keys[nth(2 * key + side)]
         mine.arrivals += 1
         mine.window += 1
+        change_counts(partners, key, 1)
         arrivals.chain[nth(i)] = mine.arrival
         mine.arrival = i
         if track:
@@ -156,11 +183,16 @@ def _estimate(
 
 
 @kernel
-def clear(arrivals: Arrivals, begin: Integer, end: Integer, keys: Records, side: Integer) -> None:
+def clear(
+    arrivals: Arrivals, begin: Integer, end: Integer, keys: Records, side: Integer, memory: Memory
+) -> None:
     """Forget the arrivals of an instant that ends."""
     i = begin
     while i < end:
-        mine = keys[nth(2 * arrivals.key[nth(i)] + side)]
+        key = np.int64(arrivals.key[nth(i)])
+        mine = keys[nth(2 * key + side)]
+        if mine.residents == 0:
+            change_counts(memory.counted, key, -1)
         mine.arrivals = 0
         mine.arrival = NONE
         i += 1

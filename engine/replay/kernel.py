@@ -282,7 +282,7 @@ def replay(
                 rules, left_memory, right_memory, keys, left_partners, right_partners, left, i, end,
                 right, j, stop, now, pool,
             )  # fmt: skip
-        clear(left, i, end, keys, _LEFT)
-        clear(right, j, stop, keys, _RIGHT)
+        clear(left, i, end, keys, _LEFT, left_memory)
+        clear(right, j, stop, keys, _RIGHT, right_memory)
         i, j = end, stop
         phase = _BEGIN

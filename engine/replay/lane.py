@@ -24,6 +24,7 @@ from engine.replay.allocate import (
     parts_of,
     set_tables,
 )
+from engine.replay.instant import count_ahead
 from engine.replay.layout import Arrivals, Outputs, ReplayRules, Tallies, Window
 from engine.replay.ranks import RetentionPlan
 from engine.replay.settings import ReplaySettings, arrival_callback, now_callback
@@ -202,6 +203,29 @@ class LaneReplay:
         self._keys = grown
         self.by_key = np.concatenate([self.by_key, np.zeros(size - have, np.int64)])
         self.importance_by_key = np.concatenate([self.importance_by_key, np.zeros(size - have)])
+
+    def link(self, links: KeyLinks, old_to_new: Ints) -> None:
+        """Go on with other links, of ids that belong to one side each. O(ids + K).
+
+        Parameters
+        ----------
+        links : KeyLinks
+            Of the ids of both sides, with room for their match counts.
+        old_to_new : (old ids,) int64
+            As `remap` takes it.
+        """
+        old = self._partners[0]
+        if old is not None and old.counts is not None and links.counts is not None:
+            kept = old_to_new >= 0
+            links.counts[old_to_new[kept]] = old.counts[kept]
+            self.remap(old_to_new)
+            count_ahead(links, self._keys, int(kept.sum()), self.rules.estimator)
+        self._partners = links, links
+        counted = links
+        if self.settings.estimator != "memory":  # counts change as windows slide: kernels are one
+            counted = links._replace(counts=np.zeros(links.first.size, np.int32))
+        left, right = self._memories
+        self._memories = left._replace(counted=counted), right._replace(counted=counted)
 
     def remap(self, old_to_new: Ints) -> None:
         """Renumber the key ids, as `KeyTable.keep` does. O(ids + K).

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.facts.key_links import KeyLinks
 from engine.policies import Structure
 from engine.runtime.jit import Floats, Ints, Records
 
@@ -102,6 +103,8 @@ class Memory(NamedTuple):
     (valued)."""
     n: Ints
     """(MEMORY_COUNTERS,) int64."""
+    counted: KeyLinks | None = None
+    """What its tuples join, where match counts are kept, to change those as residents go."""
 
 
 class Arrivals(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.facts.key_links import change_counts
 from engine.replay import layout
 from engine.replay.layout import Memory
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth
@@ -59,6 +60,8 @@ def remove(memory: Memory, keys: Records, side: Integer, at: Integer) -> None:
     n = memory.n
     slot = memory.slots[nth(at)]
     mine = keys[nth(2 * slot.key + side)]
+    if mine.arrivals == 0:  # else it counts as an arrival until the instant ends
+        change_counts(memory.counted, np.int64(slot.key), -1)
     mine.residents -= 1
     cell = np.int64(mine.head)
     within = mine.residents & (layout.CELL - 1)

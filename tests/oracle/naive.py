@@ -10,6 +10,7 @@ Sources: the contract (semantics.md, sections 1, 2, 3, 5 and 7); P1 4.3; P2 2 an
 """
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -74,6 +75,7 @@ class Item:
     matched: bool = False  # the state of YIELD
     facts: list[int] | None = None  # those that are its, active at its arrival; None: an equi-join
     until: float = math.inf  # when the last of these ends
+    meets: Callable[[Any, Any], bool] = operator.eq  # of keys, without facts
 
 
 class Lane(NamedTuple):
@@ -177,7 +179,7 @@ def useful(lane: Lane, item: Item, t: int) -> bool:
 def _matching(item: Item, others: list[Item]) -> list[tuple[Item, int]]:
     """Those of `others` that match `item`, each once for every fact by which it does."""
     if item.facts is None:
-        return [(other, NO_FACT) for other in others if other.key == item.key]
+        return [(other, NO_FACT) for other in others if item.meets(item.key, other.key)]
     return [(other, f) for other in others for f in item.facts if f in (other.facts or [])]
 
 
@@ -442,11 +444,15 @@ def _mean(values: list[float]) -> float:
     return math.fsum(values) / len(values) if values else 0.0
 
 
-def items_of(side: int, table: Table, links: Links | None) -> list[Item]:
+def items_of(
+    side: int, table: Table, links: Links | None, meets: Callable[[Any, Any], bool] = operator.eq
+) -> list[Item]:
     """Return the rows that take part, null keys do not (semantics 1), each with its facts."""
     rows = enumerate(table)
     items = [
-        Item(side, row, ts, key, float(imp)) for row, (ts, key, imp) in rows if key is not None
+        Item(side, row, ts, key, float(imp), meets=meets)
+        for row, (ts, key, imp) in rows
+        if key is not None
     ]
     if links is None:
         return items
@@ -502,6 +508,7 @@ def replay(
     seed: int = 0,
     fact: Fact | None = None,
     pooled: bool = False,
+    meets: Callable[[Any, Any], bool] = operator.eq,
 ) -> Replay:
     """Two-way join under a memory budget, instant by instant (semantics 2, 3 and 5).
 
@@ -538,6 +545,8 @@ def replay(
         before the streams, an end of None never. None is the equi-join.
     pooled : bool
         Whether the two budgets are one memory, for which the tuples of both sides compete.
+    meets : callable
+        Whether two keys match, without facts; symmetric. YIELD knows equality alone.
 
     Returns
     -------
@@ -554,7 +563,7 @@ def replay(
             raise ValueError(f"{name!r} must be one of {', '.join(known)}")
     params, windows = params or {}, (window_left, window_right)
     links = None if fact is None else [((a, b), *rest) for a, b, *rest in fact]
-    items = (items_of(LEFT, left, links), items_of(RIGHT, right, links))
+    items = (items_of(LEFT, left, links, meets), items_of(RIGHT, right, links, meets))
     instants = sorted({item.ts for side in SIDES for item in items[side]})
     estimate = None
     if policy == "yield":

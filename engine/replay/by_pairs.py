@@ -1,0 +1,201 @@
+"""Replays of two streams under any predicate, from the pairs of their exact join.
+
+Every tuple has an id of its own, and links to the tuples that it can meet: the pairs of the exact
+join, in which either finds the other unexpired. So the kernels that join keys through facts join
+these ids, and a match count is a number that changes as tuples come and go. Pairs come in the order
+of their later tuple. A part of time at a time is linked and replayed: with what was unexpired before
+it, and the pairs among that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.facts.key_links import KeyLinks
+from engine.replay.lane import LaneReplay
+from engine.replay.layout import Outputs
+from engine.runtime.errors import SpecError
+from engine.runtime.jit import NONE, Ints, jit
+from engine.runtime.streams import StreamBatch
+
+PART_PAIRS = 1 << 22
+"""Pairs that are linked at once, or as many as there were among what was unexpired."""
+_MOST = np.iinfo(np.int32).max
+
+
+class _Pairs(NamedTuple):
+    """Pairs of tuples, both (n,) int64: numbers in the arrival order of both streams."""
+
+    earlier: Ints
+    later: Ints
+
+    def at(self, chosen: slice | NDArray[np.bool_]) -> _Pairs:
+        """Return some of them."""
+        return _Pairs(self.earlier[chosen], self.later[chosen])
+
+
+def _joined(parts: Iterable[_Pairs]) -> _Pairs:
+    earlier, later = zip(*parts, strict=True)
+    return _Pairs(np.concatenate(earlier), np.concatenate(later))
+
+
+class Arrivals(NamedTuple):
+    """Both streams in arrival order: by ts, then left before right, then by row."""
+
+    left: StreamBatch
+    right: StreamBatch
+    numbers: tuple[Ints, Ints]
+    """((n,) int64, (k,) int64). Place of each tuple of left and right in the order of both."""
+
+    @property
+    def ts(self) -> Ints:
+        """(n + k,) int64. Of all, in order."""
+        found = np.empty(self.left.ts.size + self.right.ts.size, np.int64)
+        for batch, number in zip((self.left, self.right), self.numbers, strict=True):
+            found[number] = batch.ts
+        return found
+
+
+def arrivals_of(left: StreamBatch, right: StreamBatch) -> Arrivals:
+    """Return both streams, each in order of (ts, row), in the arrival order of both."""
+    before_left = np.searchsorted(right.ts, left.ts, "left")
+    before_right = np.searchsorted(left.ts, right.ts, "right")
+    numbers = np.arange(left.ts.size) + before_left, np.arange(right.ts.size) + before_right
+    return Arrivals(left, right, numbers)
+
+
+def replay_pairs(
+    lane: LaneReplay, arrivals: Arrivals, pairs: Iterable[tuple[Ints, Ints]]
+) -> Iterator[Outputs]:
+    """Replay two streams whose matches are known.
+
+    Parameters
+    ----------
+    lane : LaneReplay
+        New, and of an estimator that counts in the memory or the window.
+    arrivals : Arrivals
+    pairs : iterable of (left, right)
+        Places of the pairs of the exact join in each stream, (n,) int64 each, in the order of the
+        arrival of their later tuple.
+
+    Yields
+    ------
+    Outputs
+        Views, valid until the next is asked for.
+
+    Raises
+    ------
+    SpecError
+        There are 2^31 pairs or more among what is unexpired and a part of time.
+
+    Notes
+    -----
+    O(pairs) time, and O(log K) a tuple. Memory: some 50 bytes a pair among what is unexpired, and
+    of `PART_PAIRS`.
+    """
+    ts = arrivals.ts
+    begin = first = 0
+    known = _Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    for end, found in _parts(arrivals, ts, pairs, lambda: known.later.size):
+        oldest = _oldest(arrivals, lane.settings.windows, ts[begin - 1]) if begin else 0
+        known = _joined([known.at(known.earlier >= oldest), found])
+        if 2 * known.later.size > _MOST:
+            raise SpecError(
+                f"{known.later.size} pairs of tuples match within the windows, more than 2^30: join "
+                "shorter windows, or a slice of time"
+            )
+        lane.link(_links(known, oldest, end), _shifted(begin - first, oldest - first))
+        batches, ids = zip(*_between(arrivals, begin, end, oldest), strict=True)
+        yield from lane.push(batches[0], ids[0], batches[1], ids[1], end - oldest + 1)
+        begin, first = end, oldest
+
+
+def _parts(
+    arrivals: Arrivals, ts: Ints, pairs: Iterable[tuple[Ints, Ints]], carried: Callable[[], int]
+) -> Iterator[tuple[int, _Pairs]]:
+    """Yield where each part of time ends, at an instant, and the pairs whose later tuple it has."""
+    waiting: list[_Pairs] = []
+    size = 0
+    for left, right in pairs:
+        numbers = arrivals.numbers[0][left], arrivals.numbers[1][right]
+        waiting.append(_Pairs(np.minimum(*numbers), np.maximum(*numbers)))
+        size += left.size
+        if size < max(PART_PAIRS, carried()):
+            continue
+        every = _joined(waiting)
+        end = int(np.searchsorted(ts, ts[every.later[-1]], "left"))
+        cut = int(np.searchsorted(every.later, end))
+        waiting, size = [every.at(slice(cut, None))], every.later.size - cut
+        if cut:
+            yield end, every.at(slice(cut))
+    if ts.size:
+        none = _Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        yield ts.size, _joined(waiting) if waiting else none
+
+
+def _oldest(arrivals: Arrivals, windows: tuple[int, int], now: int) -> int:
+    """Return the first number that is unexpired, or behind all others, at an instant."""
+    found = [arrivals.numbers[0].size + arrivals.numbers[1].size]
+    for batch, own, window in zip(arrivals[:2], arrivals.numbers, windows, strict=True):
+        at = int(np.searchsorted(batch.ts, now - window, "left"))
+        if at < own.size:
+            found.append(int(own[at]))
+    return min(found)
+
+
+def _shifted(known: int, gone: int) -> Ints:
+    """Return the new ids of `known` old ones, of which the first `gone` are forgotten."""
+    new = np.full(known + 1, NONE, np.int64)
+    new[0] = 0
+    new[gone + 1 :] = np.arange(1, known - gone + 1)
+    return new
+
+
+def _between(
+    arrivals: Arrivals, begin: int, end: int, oldest: int
+) -> Iterator[tuple[StreamBatch, NDArray[np.int32]]]:
+    """Yield the tuples of each side that arrive in a part of time, and their ids."""
+    for batch, own in zip(arrivals[:2], arrivals.numbers, strict=True):
+        cut = slice(*np.searchsorted(own, [begin, end]))
+        some = StreamBatch(batch.ts[cut], batch.row[cut], batch.key[cut], batch.importance[cut])
+        yield some, (own[cut] - oldest + 1).astype(np.int32)
+
+
+def _links(pairs: _Pairs, oldest: int, end: int) -> KeyLinks:
+    """Return the links of all tuples from `oldest` on, of either side, without their counts."""
+    first, other = _linked(pairs.earlier - oldest, pairs.later - oldest, end - oldest)
+    none = np.zeros(0, np.int64)
+    counts = np.zeros(first.size - 1, np.int32)
+    return KeyLinks(first, other, None, none, none.astype(np.int32), counts)
+
+
+@jit
+def _linked(earlier: Ints, later: Ints, tuples: int) -> tuple[Ints, NDArray[np.int32]]:
+    """Return where the links of ids 0 to `tuples` begin, and their others, ascending.
+
+    Pairs are in order of `later`. Id x + 1 is of tuple x. Two counting sorts, O(pairs).
+    """
+    before = np.zeros(tuples, np.int64)
+    after = np.zeros(tuples, np.int64)
+    for k in range(later.size):
+        before[later[k]] += 1
+        after[earlier[k]] += 1
+    first = np.zeros(tuples + 2, np.int64)
+    for x in range(tuples):
+        first[x + 2] = first[x + 1] + before[x] + after[x]
+        after[x] = first[x + 1] + before[x]
+        before[x] = first[x + 1]
+    other = np.empty(2 * later.size, np.int32)
+    for k in range(later.size):
+        other[after[earlier[k]]] = later[k] + 1
+        after[earlier[k]] += 1
+    for x in range(tuples):
+        for place in range(before[x], first[x + 2]):
+            y = other[place] - 1
+            other[before[y]] = x + 1
+            before[y] += 1
+    return first, other

@@ -1,0 +1,80 @@
+"""Replays under any predicate, from the pairs of the exact join, against the naive replay."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import naive
+import numpy as np
+import pytest
+from replay_cases import Case, apart, batch_of, busy, case_arguments, pooled
+from thorough import THOROUGH
+
+from engine.multiway.exact.join import ExactJoin
+from engine.multiway.predicate import Predicate
+from engine.multiway.streams import MultiStreams, no_attributes, windows_of
+from engine.policies import POLICIES
+from engine.replay import by_pairs
+from engine.replay.by_pairs import arrivals_of, replay_pairs
+from engine.replay.lane import LaneReplay
+from engine.runtime.jit import Ints
+from engine.runtime.streams import StreamBatch
+
+BAND = 1
+POLICIES_BY_PAIRS = sorted(set(POLICIES) - {"yield"})
+SEEDS = range(24 if THOROUGH else 8)
+
+
+def meets(a: int, b: int) -> bool:
+    return abs(a - b) <= BAND
+
+
+def pairs_of(
+    left: StreamBatch, right: StreamBatch, windows: tuple[int, int]
+) -> Iterator[tuple[Ints, Ints]]:
+    """Yield the pairs of the exact band join, a few at once."""
+    both = [np.concatenate(own) for own in zip(left, right, strict=True)]
+    ts, row, key, importance = both
+    own = no_attributes(ts.size)._replace(value=key.astype(np.float64)[:, None])
+    first = np.array([0, left.ts.size, ts.size])
+    streams = MultiStreams(first, ts, row, importance, own)
+    join = ExactJoin(streams, windows_of(windows), Predicate("band", ("k",), BAND))
+    for members in join.members(5):
+        yield members[:, 0], members[:, 1] - left.ts.size
+
+
+def check(case: Case, emit: bool = True) -> None:
+    ref = naive.replay(
+        case.left, case.right, window_left=case.windows[0], window_right=case.windows[1],
+        budget_left=case.budgets[0], budget_right=case.budgets[1], policy=case.policy,
+        params=case.params, estimator=case.estimator, probe=case.probe, combine_name=case.combine,
+        start_ts=case.start_ts, seed=case.seed, pooled=case.pooled, meets=meets,
+    )  # fmt: skip
+    left, right = batch_of(case.left), batch_of(case.right)
+    settings, profile, budget, curves = case_arguments(case)
+    lane = LaneReplay(settings, profile, budget, curves=curves, emit=emit, chunk=4)
+    found = []
+    for out in replay_pairs(lane, arrivals_of(left, right), pairs_of(left, right, case.windows)):
+        assert (left.row[out.left_seq] == out.left_row).all()
+        assert (right.row[out.right_seq] == out.right_row).all()
+        columns = (out.left_row, out.right_row, out.ts, out.importance)
+        found += zip(*(own.tolist() for own in columns), strict=True)
+    if emit:
+        assert sorted(found, key=lambda o: (o[2], o[0], o[1])) == ref.outputs
+    assert lane.outputs == len(ref.outputs)
+    assert lane.importance == pytest.approx(math.fsum(o[3] for o in ref.outputs), rel=1e-12)
+    assert lane.peaks == (ref.peak_left, ref.peak_right)
+    if ref.retained:
+        assert [own.tolist() for own in lane.retained()] == list(ref.retained[-1][1:])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("policy", POLICIES_BY_PAIRS)
+def test_equals_the_oracle(policy: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_pairs, "PART_PAIRS", (1, 20, 1 << 22)[seed % 3])
+    case = busy(policy, seed)
+    if case.estimator == "history":
+        case = case._replace(estimator=("memory", "window")[seed % 2])
+    case = apart(case, seed) if seed % 4 == 3 else case
+    check(pooled(case) if seed % 2 else case, emit=seed % 5 != 4)
