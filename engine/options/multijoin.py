@@ -14,6 +14,7 @@ from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MOST_STREAMS
 from engine.options.by_stream import REST, by_stream, check_name, given_to_all
 from engine.options.command import Given
+from engine.options.several import Retention, retention_of
 from engine.options.streams import JoinJob, check_reference
 from engine.options.where import DEVICES
 from engine.runtime.errors import SpecError, did_you_mean
@@ -108,6 +109,8 @@ class MultiJoinOptions(JoinJob):
     slices : int, optional
         Parts that an exact join is cut into, each a task: slices of time, or lanes of equal
         attributes where the predicate is equi. Count-based windows are one part.
+    retention : Retention or None
+        What the streams may hold; None: their windows.
     profiles : tuple of (str, str, Path)
         Files of profiles of two of the streams, by their names as left and right.
 
@@ -124,6 +127,7 @@ class MultiJoinOptions(JoinJob):
     loops: Loops = field(default_factory=Loops)
     harvest: dict[str, str | int | float] | None = None
     slices: int | None = None
+    retention: Retention | None = None
     device: str = DEVICES[0]
     profiles: tuple[tuple[str, str, Path], ...] = ()
 
@@ -136,16 +140,18 @@ class MultiJoinOptions(JoinJob):
         for name in names:
             if names.count(name) > 1:
                 raise SpecError(f"stream {name} is given more than once: give each its own name")
-        check_reference(self.reference, exact=self.harvest is None)
+        check_reference(self.reference, exact=not self.approximate)
         if self.device == "gpu" and self.harvest is None:
             raise SpecError(
-                "--device is 'gpu': exact multi-way joins run on the CPU; give auto or cpu"
+                "--device is 'gpu': exact multi-way joins run on the CPU, and joins within a "
+                "memory; give auto or cpu"
             )
         if self.device == "gpu" and (self.harvest or {}).get("probe") == "index":
             raise SpecError(
                 "--device is 'gpu': indexes are probed on the CPU; give auto, or --probe scan"
             )
         self._check_together()
+        self._check_retention()
         profiled = [name for one in self.profiles for name in one[:2]]
         for name in (*self.loops.order, *filter(None, self.loops.buckets), *profiled):
             if name not in names:
@@ -180,6 +186,43 @@ class MultiJoinOptions(JoinJob):
                 "--slices cut an exact join by --method auto: a harvested join and P3's algorithms "
                 "are one operator each"
             )
+
+    def _check_retention(self) -> None:
+        """Check that the join is one of those that have memories with a limit."""
+        retention = self.retention
+        if retention is None:
+            return
+        if self.harvest is not None or self.loops.method != AUTO or self.top is not None:
+            raise SpecError(
+                "--memory limits a join by --method auto without --top, --capacity or --throttle: "
+                "leave these out"
+            )
+        if self.slices is not None:
+            raise SpecError(
+                "--slices cut an exact join, and what a memory holds depends on all that came "
+                "before: leave one of --slices and --memory out"
+            )
+        for stream in self.streams:
+            if stream.window.strip().startswith(ROWS):
+                raise SpecError(
+                    f"window {stream.window} of stream {stream.name} counts tuples, and --memory "
+                    "limits windows of time: give ticks or a duration"
+                )
+        if len(self.streams) > 2 and not self.predicate.transitive:
+            raise SpecError(
+                f"--memory with predicate {self.predicate.text} takes two streams, and "
+                f"{len(self.streams)} are given: more are joined within a memory on equi alone"
+            )
+        if len(self.streams) == 2 and retention.estimator == "history":
+            raise SpecError(
+                "--estimator history counts the matches of all tuples so far, which a join by a "
+                "predicate does not know: choose memory or window"
+            )
+
+    @property
+    def approximate(self) -> bool:
+        """Whether the join has a budget, of CPU or of memory."""
+        return self.harvest is not None or self.retention is not None
 
     @property
     def names(self) -> list[str]:
@@ -231,6 +274,7 @@ def multijoin_of(streams: Mapping[str, str | pa.Table], given: Given) -> MultiJo
             given["method"], given["order"] or (), given["tau"], given["expire_every"], buckets
         ),
         harvest=_harvest(given),
+        retention=retention_of(given, names),
         profiles=_profiles(given["profiles"] or {}),
     )
 

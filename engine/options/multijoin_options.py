@@ -16,8 +16,8 @@ from engine.multiway.harvest.settings import (
     HarvestSettings,
 )
 from engine.multiway.predicate import Predicate, parse_predicate
+from engine.options import deciding, several, where
 from engine.options import streams as shared
-from engine.options import where
 from engine.options.command import Command, Group
 from engine.options.kinds import (
     BY_STREAM,
@@ -208,7 +208,8 @@ class Harvest(TypedDict, total=False):
 
 
 class MultiJoin(
-    Streams, On, Best, Loop, Slices, Harvest, shared.Outputs, shared.Seed, where.Payload,
+    Streams, On, Best, Loop, Slices, several.Memory, several.Split, several.Deciding,
+    deciding.OfPolicy, shared.Estimator, Harvest, shared.Outputs, shared.Seed, where.Payload,
     shared.Reading, shared.Reference, where.Device, total=False,
 ):  # fmt: skip
     """The keywords of a multi-way join."""
@@ -223,6 +224,10 @@ MULTIJOIN = Command(
         ),
         Group("join", (On, Best, shared.Outputs)),
         Group("exact joins", (Loop, Slices)),
+        Group(
+            "memory budget",
+            (several.Memory, several.Deciding, deciding.OfPolicy, several.Split, shared.Estimator),
+        ),
         Group("CPU budget", (Harvest, shared.Reference)),
         Group("output", (where.Out, where.Payload, where.Report)),
         Group("where", (where.Engine, where.Device, shared.Seed, where.Job)),
@@ -231,5 +236,5 @@ MULTIJOIN = Command(
         "winnow multijoin --stream a=a.parquet --stream b=b.parquet \\\n"
         "    --stream c=c.parquet --predicate band:price:0.5 --time ts --window 1min"
     ),
-    common="stream predicate time window method capacity throttle out report engine",
+    common="stream predicate time window method memory policy capacity throttle out report engine",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, TypedDict
 
 import pyarrow as pa
 
@@ -12,23 +12,20 @@ from engine.archives.roles import Roles
 from engine.facts.access import DEFAULT_METHOD
 from engine.facts.roles import FactRoles
 from engine.optimum.settings import Effort
-from engine.options import budget, deciding, where
+from engine.options import deciding, several, where
 from engine.options import streams as shared
-from engine.options.budget import EVEN, POOLED, Amount, Split, SplitKind
-from engine.options.by_stream import REST, by_stream, check_name, given_to_all
+from engine.options.budget import EVEN, POOLED, Amount, Split
+from engine.options.by_stream import by_stream, check_name, given_to_all
 from engine.options.command import Command, Given, Group
 from engine.options.facts import FactAccess, FactChanges, FactSource, fact_roles
 from engine.options.kinds import BY_STREAM, ITEMS, NAMES, Pairs
 from engine.options.option import Interface, Option, Scope, check_fields
 from engine.options.replay import Best, effort_of
 from engine.options.streams import Window, check_reference
-from engine.policies import Value, policy_named
 from engine.runtime.errors import SpecError
 
 RESERVED = ("fact", "tick", "zone", "asked", "split", "total")
 """What reports and outputs call something else."""
-DEFAULT_POLICY = "dgl"
-"""Neither trials nor `yield` know joins of several streams."""
 
 
 class Several(TypedDict, total=False):
@@ -54,7 +51,7 @@ class Several(TypedDict, total=False):
 
 
 class OfStreams(shared.ByName, total=False):
-    """What each of several streams is, and what it may hold."""
+    """What each of several streams is."""
 
     on: Annotated[
         shared.NameOrNames | Mapping[str, shared.NameOrNames],
@@ -64,46 +61,16 @@ class OfStreams(shared.ByName, total=False):
         Window | Mapping[str, Window],
         Option("ticks or a duration that a tuple joins for", BY_STREAM, scope=Scope.STREAM),
     ]
-    memory: Annotated[
-        int | str | Mapping[str, int | str] | None,
-        Option(
-            "tuples in memory, or a percentage of what the exact join needs",
-            BY_STREAM,
-            scope=Scope.STREAM,
-        ),
-    ]
-
-
-class OneMemory(TypedDict, total=False):
-    """How one memory is split over several streams."""
-
-    split: Annotated[
-        str,
-        Option(
-            "even: each stream has its part of the memory; pooled: one memory, for which the "
-            "tuples of all streams compete",
-            SplitKind(f"{{{EVEN},{POOLED}}}"),
-            str(EVEN),
-        ),
-    ]
 
 
 class Changes(FactChanges, FactAccess, total=False):
     """How the fact relation changes and is read."""
 
 
-class Deciding(TypedDict, total=False):
-    """Which tuples are retained."""
-
-    policy: Annotated[
-        str, Option("which tuples stay; winnow policies explains each", default=DEFAULT_POLICY)
-    ]
-
-
 class StarJoin(
-    OfStreams, OneMemory, Several, Changes, Deciding, deciding.OfPolicy, shared.Estimator,
-    shared.Probe, shared.Outputs, shared.Seed, where.Payload, shared.Reading, shared.Reference,
-    Best, where.Out, total=False,
+    OfStreams, several.Memory, several.Split, Several, Changes, several.Deciding,
+    deciding.OfPolicy, shared.Estimator, shared.Probe, shared.Outputs, shared.Seed, where.Payload,
+    shared.Reading, shared.Reference, Best, where.Out, total=False,
 ):  # fmt: skip
     """The options of a join of several streams."""
 
@@ -175,7 +142,7 @@ class StarOptions(shared.PolicyJob):
     fact: str | pa.Table
     fact_roles: FactRoles
     access: str = DEFAULT_METHOD
-    policy: str = field(default=DEFAULT_POLICY, kw_only=True)
+    policy: str = field(default=several.DEFAULT_POLICY, kw_only=True)
     split: Split = EVEN
     bound: Effort | None = None
 
@@ -229,9 +196,9 @@ def star_of(streams: Mapping[str, str | pa.Table], given: Given) -> StarOptions:
     names = list(streams)
     own = ("on", "time", "importance", "window", "fact_on")
     per = {name: by_stream(name, given[name], names) for name in own}
-    split = _split(given["split"], given["memory"])
-    memory = _memory(given["memory"], names)
-    params, curves = _curves(given["policy"], given["params"], names)
+    split = several.split_of(given["split"], given["memory"])
+    memory = several.memory_of(given["memory"], names)
+    params, curves = several.curves_of(given["policy"], given["params"], names)
     given_to_all(per, ("on", "time", "window"))
     attributes = [NAMES.listed(per["fact_on"][name] or name) for name in names]
     return given.fill(
@@ -259,61 +226,3 @@ def star_of(streams: Mapping[str, str | pa.Table], given: Given) -> StarOptions:
         bound=effort_of(given),
         parameters=params,
     )
-
-
-def _split(text: str | None, memory: object) -> Split:
-    """Return how the memory is split over the streams."""
-    split = budget.parse_split(text or str(EVEN), "--split")
-    if split not in (EVEN, POOLED):
-        raise SpecError(
-            f"--split {split} splits a memory over a left and a right stream, and several are "
-            f"given: choose {EVEN} or {POOLED}, or --memory NAME=K for each stream"
-        )
-    if split == POOLED and isinstance(memory, Mapping):
-        raise SpecError(
-            "--split pooled splits one memory over all streams: give --memory K in place of NAME=K"
-        )
-    return split
-
-
-def _memory(value: object, names: Sequence[str]) -> dict[str, Amount | None]:
-    """Return the budget of each stream: its own, or its part of one for all."""
-    if isinstance(value, Mapping):
-        if REST in value:
-            raise SpecError(
-                f"memory is {value[REST]} for all streams and has others for some: give one for "
-                "all, or NAME=K for each that is not exact"
-            )
-        own = by_stream("memory", value, names)
-        return {
-            n: None if k is None else budget.parse_amount(str(k), "--memory")
-            for n, k in own.items()
-        }
-    if value is None:
-        return dict.fromkeys(names)
-    amount = budget.parse_amount(str(value), "--memory")
-    if amount.tuples is None:
-        return dict.fromkeys(names, amount)
-    parts = budget.divided_evenly(amount.tuples, len(names))
-    return {name: Amount(tuples=own) for name, own in zip(names, parts, strict=True)}
-
-
-def _curves(
-    policy: str, params: Mapping[str, Value] | None, names: Sequence[str]
-) -> tuple[dict[str, Value], dict[str, tuple[float, ...] | None]]:
-    """Take AGE's ``curve_NAME`` of each stream out of the parameters."""
-    rest, curves = dict(params or {}), dict.fromkeys(names)
-    known = policy_named(policy)
-    if known.name != "age":
-        return rest, curves
-    found: dict[str, Any] = {}
-    for name in names:
-        if (own := rest.pop(f"curve_{name}", None)) is not None:
-            found[name] = known.settle({"curve": own})["curve"]
-    for side in ("left", "right"):
-        if rest.get(f"curve_{side}") is not None:
-            raise SpecError(
-                f"parameter curve_{side} of policy age is of a stream {side}; the streams are "
-                f"{', '.join(names)}: give curve_{next(iter(names), 'NAME')} and so on, or curve"
-            )
-    return rest, curves | found

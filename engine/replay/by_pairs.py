@@ -1,15 +1,14 @@
 """Replays of two streams under any predicate, from the pairs of their exact join.
 
 Every tuple has an id of its own, and links to the tuples that it can meet: the pairs of the exact
-join, in which either finds the other unexpired. So the kernels that join keys through facts join
-these ids, and a match count is a number that changes as tuples come and go. Pairs come in the order
-of their later tuple. A part of time at a time is linked and replayed: with what was unexpired before
-it, and the pairs among that.
+join. So the kernels that join keys through facts join these ids, and a match count is a number that
+changes as tuples come and go. Pairs come in the order of their later tuple. A part of time at a
+time is linked and replayed: with what was unexpired before it, and the pairs among that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +35,9 @@ class _Pairs(NamedTuple):
     def at(self, chosen: slice | NDArray[np.bool_]) -> _Pairs:
         """Return some of them."""
         return _Pairs(self.earlier[chosen], self.later[chosen])
+
+
+_NO_PAIRS = _Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def _joined(parts: Iterable[_Pairs]) -> _Pairs:
@@ -97,16 +99,17 @@ def replay_pairs(
     O(pairs) time, and O(log K) a tuple. Memory: some 50 bytes a pair among what is unexpired, and
     of `PART_PAIRS`.
     """
-    ts = arrivals.ts
     begin = first = 0
-    known = _Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64))
-    for end, found in _parts(arrivals, ts, pairs, lambda: known.later.size):
-        oldest = _oldest(arrivals, lane.settings.windows, ts[begin - 1]) if begin else 0
+    known = _NO_PAIRS
+    waiting = _Waiting(arrivals)
+    for end, found in waiting.parts(pairs):
+        oldest = _oldest(arrivals, lane.settings.windows, waiting.ts[begin - 1]) if begin else 0
         known = _joined([known.at(known.earlier >= oldest), found])
+        waiting.least = max(PART_PAIRS, known.later.size)
         if 2 * known.later.size > _MOST:
             raise SpecError(
-                f"{known.later.size} pairs of tuples match within the windows, more than 2^30: join "
-                "shorter windows, or a slice of time"
+                f"{known.later.size} pairs of tuples match within the windows, more than 2^30: "
+                "join shorter windows, or a slice of time"
             )
         lane.link(_links(known, oldest, end), _shifted(begin - first, oldest - first))
         batches, ids = zip(*_between(arrivals, begin, end, oldest), strict=True)
@@ -114,27 +117,31 @@ def replay_pairs(
         begin, first = end, oldest
 
 
-def _parts(
-    arrivals: Arrivals, ts: Ints, pairs: Iterable[tuple[Ints, Ints]], carried: Callable[[], int]
-) -> Iterator[tuple[int, _Pairs]]:
-    """Yield where each part of time ends, at an instant, and the pairs whose later tuple it has."""
-    waiting: list[_Pairs] = []
-    size = 0
-    for left, right in pairs:
-        numbers = arrivals.numbers[0][left], arrivals.numbers[1][right]
-        waiting.append(_Pairs(np.minimum(*numbers), np.maximum(*numbers)))
-        size += left.size
-        if size < max(PART_PAIRS, carried()):
-            continue
-        every = _joined(waiting)
-        end = int(np.searchsorted(ts, ts[every.later[-1]], "left"))
-        cut = int(np.searchsorted(every.later, end))
-        waiting, size = [every.at(slice(cut, None))], every.later.size - cut
-        if cut:
-            yield end, every.at(slice(cut))
-    if ts.size:
-        none = _Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        yield ts.size, _joined(waiting) if waiting else none
+class _Waiting:
+    """Collects pairs until there are enough for a part of time."""
+
+    def __init__(self, arrivals: Arrivals) -> None:
+        self._numbers, self.ts = arrivals.numbers, arrivals.ts
+        self.least = PART_PAIRS
+        """Pairs of a part, but for the last."""
+
+    def parts(self, pairs: Iterable[tuple[Ints, Ints]]) -> Iterator[tuple[int, _Pairs]]:
+        """Yield where each part of time ends, at an instant, and the pairs of its later tuples."""
+        held, size = [_NO_PAIRS], 0
+        for left, right in pairs:
+            numbers = self._numbers[0][left], self._numbers[1][right]
+            held.append(_Pairs(np.minimum(*numbers), np.maximum(*numbers)))
+            size += left.size
+            if size < self.least:
+                continue
+            every = _joined(held)
+            end = int(np.searchsorted(self.ts, self.ts[every.later[-1]], "left"))
+            cut = int(np.searchsorted(every.later, end))
+            held, size = [every.at(slice(cut, None))], every.later.size - cut
+            if cut:
+                yield end, every.at(slice(cut))
+        if self.ts.size:
+            yield self.ts.size, _joined(held)
 
 
 def _oldest(arrivals: Arrivals, windows: tuple[int, int], now: int) -> int:

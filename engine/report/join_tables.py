@@ -243,10 +243,13 @@ def print_multijoin(report: Report, console: Console | None = None) -> None:
     content = report.content
     console = console or terminal()
     method, windows = content["method"], spans(content)
-    title = f"{content['predicate']} ({content['join_graph']}), {method['name']}"
-    console.print(_compared(content, title))
-    rows = ([*cells, windows[cells[0]]] for cells in archive_rows(content))
-    console.print(table_of(("", "rows", "null keys", "rejected", "sorted", "window"), rows))
+    how = f"policy {content['policy']['name']}" if "policy" in content else method["name"]
+    console.print(_compared(content, f"{content['predicate']} ({content['join_graph']}), {how}"))
+    if "memory" in content:
+        console.print(_sides(content))
+    else:
+        rows = ([*cells, windows[cells[0]]] for cells in archive_rows(content))
+        console.print(table_of(("", "rows", "null keys", "rejected", "sorted", "window"), rows))
     if "comparisons" in method:
         console.print(_work(method))
     if "harvest" in content:

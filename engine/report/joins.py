@@ -98,6 +98,8 @@ def _joined(content: Mapping[str, Any]) -> list[Chart]:
     charts = losses_over_time(content)
     if "harvest" in content:
         return [*charts, *_harvested(content), *_shed(content)]
+    if "memory" in content:
+        charts += memory(content)
     if "exact" not in content:
         names = list(content["rows"])
         joined = Series("rows", [content["joined"][name] for name in names])

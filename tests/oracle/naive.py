@@ -546,7 +546,7 @@ def replay(
     pooled : bool
         Whether the two budgets are one memory, for which the tuples of both sides compete.
     meets : callable
-        Whether two keys match, without facts; symmetric. YIELD knows equality alone.
+        Whether a left and a right key match, without facts. YIELD knows equality alone.
 
     Returns
     -------
@@ -563,7 +563,8 @@ def replay(
             raise ValueError(f"{name!r} must be one of {', '.join(known)}")
     params, windows = params or {}, (window_left, window_right)
     links = None if fact is None else [((a, b), *rest) for a, b, *rest in fact]
-    items = (items_of(LEFT, left, links, meets), items_of(RIGHT, right, links, meets))
+    backwards = lambda key, other: meets(other, key)  # noqa: E731
+    items = (items_of(LEFT, left, links, meets), items_of(RIGHT, right, links, backwards))
     instants = sorted({item.ts for side in SIDES for item in items[side]})
     estimate = None
     if policy == "yield":

@@ -10,14 +10,17 @@ import numpy as np
 from engine.jobs.exact.counting import Tally
 from engine.jobs.multijoin.harvested import Harvested
 from engine.jobs.multijoin.join_task import MultiJoinTask
+from engine.jobs.multijoin.retained import Retained
 from engine.jobs.multijoin.task import MultiJoinResult
 from engine.multiway.streams import basic_counts
-from engine.report.envelope import envelope, per_second
+from engine.replay.settings import UNLIMITED
+from engine.report.envelope import envelope, per_second, plain_parameters
 from engine.report.losses import losses
 from gpu_kernels.combine import neumaier
 from gpu_kernels.devices import Choice
 
 ON_CPU = Choice("cpu", "exact multi-way joins run on the CPU")
+RETAINED_ON_CPU = Choice("cpu", "multi-way joins within a memory run on the CPU")
 
 
 def report_content(
@@ -44,7 +47,8 @@ def report_content(
         for stage, spent in own.seconds.items():
             stages[stage] = stages.get(stage, 0.0) + spent
     joined = {name: sum(own.joined for own in rows) for name, rows in counts.items()}
-    harvested, device = results[0].harvested, ON_CPU
+    harvested = results[0].harvested
+    device = ON_CPU if results[0].retained is None else RETAINED_ON_CPU
     if harvested is not None:
         device = Choice(harvested.device["used"], harvested.device["reason"])
     content: dict[str, Any] = {
@@ -78,6 +82,8 @@ def report_content(
             out=options.out,
         ),
     }
+    if results[0].retained is not None:
+        content |= _retention(task, results[0].retained)
     if harvested is not None:
         expected = results[0].expected
         content["harvest"] = _harvest(task, harvested) | {
@@ -98,6 +104,8 @@ def _method(task: MultiJoinTask, results: Sequence[MultiJoinResult]) -> dict[str
     first = results[0]
     if task.harvest is not None:
         found["name"] = task.harvest.shedding
+    if first.retained is not None:
+        found["name"] = "retain"
     if first.orders:
         found["orders"] = [[names[stream] for stream in order] for order in first.orders]
     if first.loops is not None:
@@ -105,6 +113,39 @@ def _method(task: MultiJoinTask, results: Sequence[MultiJoinResult]) -> dict[str
         found |= {name: own[name] for name in own if name not in ("outputs", "importance")}
         found["tau"], found["expire_every"] = task.tau, task.expire_every
     return found
+
+
+def _retention(task: MultiJoinTask, found: Retained) -> dict[str, Any]:
+    """Return what the streams were allowed to hold, what they held, and by which policy."""
+    retention, names = task.options.retention, task.options.names
+    assert retention is not None  # noqa: S101 - it was retained by it
+    budgets = [None if own == UNLIMITED else own for own in found.budgets]
+    known = [own for own in budgets if own is not None]
+    by_name = dict.fromkeys(names) if retention.pooled else dict(zip(names, budgets, strict=True))
+    parameters = plain_parameters(retention.parameters)
+    if retention.policy == "age":
+        parameters = {own: v for own, v in parameters.items() if not own.startswith("curve")}
+        parameters |= {
+            f"curve_{name}": curve for name, curve in zip(names, retention.curves, strict=True)
+        }
+    return {
+        "memory": {
+            **by_name,
+            "total": sum(known) if len(known) == len(budgets) else None,
+            "asked": {
+                name: None if own is None else str(own)
+                for name, own in zip(names, retention.memory, strict=True)
+            },
+            "split": str(retention.split),
+        },
+        "peak_memory": dict(zip(names, found.peaks, strict=True)) | {"total": found.peak},
+        "exact_memory": dict(zip(names, found.exact_peaks, strict=True)),
+        "policy": {
+            "name": retention.policy,
+            "parameters": parameters,
+            "estimator": retention.estimator,
+        },
+    }
 
 
 def _harvest(task: MultiJoinTask, found: Harvested) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def _tasks(whole: MultiJoinTask, executor: Executor) -> list[MultiJoinTask]:
     if times.size:
         first, last = int(times.min()), int(times.max())
         whole = replace(whole, edges=(*time_bins(first, last), last + 1))
-    if options.harvest is not None or options.loops.method != AUTO:
+    if options.approximate or options.loops.method != AUTO:
         return [whole]
     rows = [sum(f.rows or 0 for f in own.archive.files) for own in whole.sources]
     number = share_count(options.slices, executor.slots, rows)
@@ -66,10 +66,10 @@ def _tasks(whole: MultiJoinTask, executor: Executor) -> list[MultiJoinTask]:
 
 
 def _rows(tasks: Sequence[MultiJoinTask]) -> list[int]:
-    """Return the tuples that each task reads, joins, and counts where it is harvested."""
+    """Return the tuples that each task reads, joins, and counts beside an approximate join."""
     options, sources = tasks[0].options, tasks[0].sources
     rows = sum(file.rows or 0 for source in sources for file in source.archive.files)
-    passes = 3 if options.harvest is not None and options.reference == "exact" else 2
+    passes = 3 if options.approximate and options.reference == "exact" else 2
     return [passes * rows // len(tasks)] * len(tasks)
 
 

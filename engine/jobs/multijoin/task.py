@@ -19,6 +19,7 @@ from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import loops_orders
 from engine.jobs.multijoin.outlook import Expected, expected_of
 from engine.jobs.multijoin.read import Read, StreamCounts, read_streams
+from engine.jobs.multijoin.retained import Retained, retained_run
 from engine.jobs.output import PartWriter, write_file
 from engine.jobs.streams import output_schema
 from engine.multiway.exact.join import ExactJoin
@@ -60,6 +61,8 @@ class MultiJoinResult(NamedTuple):
     """Names of the files of those rows, by stream."""
     expected: Expected | None = None
     """Of a harvested join, before it began."""
+    retained: Retained | None = None
+    """Of a join within a memory."""
 
 
 @dataclass
@@ -96,6 +99,8 @@ def join_streams(task: MultiJoinTask) -> MultiJoinResult:
     write = _Writer(task.draft, task.share.number, read, schema, score)
     if task.harvest is not None:
         found = _harvest(task, read, write, clock)
+    elif options.retention is not None:
+        found = _retain(task, read, write, clock)
     elif options.loops.method != AUTO:
         found = _loops(task, read, write, clock)
     else:
@@ -168,6 +173,16 @@ def _harvest(task: MultiJoinTask, read: Read, write: _Writer, clock: _Clock) -> 
     return _result(read, tally, exact)._replace(
         harvested=run.statistics, orders=run.orders, expected=expected
     )
+
+
+def _retain(task: MultiJoinTask, read: Read, write: _Writer, clock: _Clock) -> MultiJoinResult:
+    exact = _counted(task, read) if task.options.reference == "exact" else None
+    clock.spent("count")
+    run = retained_run(task, read)
+    for _ in write.all(run.parts()):
+        pass
+    clock.spent("join")
+    return _result(read, run.tally, exact)._replace(retained=run.statistics)
 
 
 def tallied(parts: Iterable[Part], edges: Sequence[int]) -> Tally:

@@ -27,7 +27,7 @@ from engine.jobs.star.read import (
 from engine.jobs.star.results import FactResult, StarResult, StreamResult
 from engine.jobs.streams import StreamSource, output_schema
 from engine.lanes.profile import SideProfile, profile_side
-from engine.options.budget import divided_evenly, split_budget
+from engine.options.several import budgets_of
 from engine.options.star import StarOptions
 from engine.replay.settings import UNLIMITED
 from engine.report.envelope import plain, time_bins
@@ -81,7 +81,11 @@ class _Run:
                 batches, self._settings.windows, self._index.until, strict=True
             )
         ]
-        self._budgets = _budgets(task.options, [profile.peak for profile in self._profiles])
+        self._budgets = budgets_of(
+            [stream.memory for stream in task.options.streams],
+            [profile.peak for profile in self._profiles],
+            pooled=task.options.pooled,
+        )
         there = [profile for profile in self._profiles if profile.rows]
         self._last = max((profile.last_ts for profile in there), default=0)
         first = min((profile.first_ts for profile in there), default=0)
@@ -246,14 +250,6 @@ class _Run:
             key = [plain(column[at].as_py()) for column in read.keys]
             found.append((key[0] if len(key) == 1 else key, loss))
         return found
-
-
-def _budgets(options: StarOptions, peaks: Sequence[int]) -> list[int]:
-    """Return K of each stream. A share of one memory for all is of the sum of the peaks."""
-    asked = [stream.memory for stream in options.streams]
-    if options.pooled and asked[0] is not None and asked[0].share is not None:
-        return divided_evenly(int(asked[0].share * sum(peaks)), len(peaks))
-    return [split_budget(own, [peak])[0] for own, peak in zip(asked, peaks, strict=True)]
 
 
 def _tally(lane: StarReplay) -> Tally:

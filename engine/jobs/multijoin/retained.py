@@ -1,0 +1,228 @@
+"""A join of streams that were read within a memory: which tuples stay, and what they join.
+
+Two streams join under any predicate, by the pairs of their exact join. Several join on equal
+attributes, as through a fact relation that has every attribute once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.facts.relation import BEFORE, NEVER
+from engine.jobs.exact.counting import Tally
+from engine.jobs.multijoin.join_task import MultiJoinTask
+from engine.jobs.multijoin.read import Read
+from engine.lanes.profile import LaneProfile, SideProfile, profile_side
+from engine.multiway.exact.join import ExactJoin
+from engine.multiway.streams import MultiStreams
+from engine.options.several import Retention, budgets_of
+from engine.policies import age
+from engine.replay.by_pairs import arrivals_of, replay_pairs
+from engine.replay.lane import LaneReplay
+from engine.replay.settings import UNLIMITED, ReplaySettings, number_of
+from engine.runtime.jit import Floats, Ints
+from engine.runtime.streams import StreamBatch
+from engine.star.index import StarFacts, star_index
+from engine.star.lane import StarReplay
+from engine.star.settings import StarSettings
+
+Part = tuple[Ints, Ints, Floats]
+Curve = Floats | None
+
+
+class Retained(NamedTuple):
+    """What a join within a memory held, by stream."""
+
+    budgets: list[int]
+    """UNLIMITED for a stream that is kept whole."""
+    peaks: list[int]
+    exact_peaks: list[int]
+    """`peaks`, `exact_peaks`: Most tuples held at once, and most that are unexpired at once."""
+    peak: int
+    """Most tuples of all streams held at once; of memories of their own, the sum of the peaks."""
+
+
+def retained_run(task: MultiJoinTask, read: Read) -> PairsRun | EqualsRun:
+    """Return the run of a task that has a memory."""
+    return PairsRun(task, read) if read.streams.number == 2 else EqualsRun(task, read)
+
+
+class _Run:
+    """What runs within a memory share: batches, profiles and budgets of the streams."""
+
+    _lane: LaneReplay | StarReplay
+
+    def __init__(self, task: MultiJoinTask, read: Read) -> None:
+        assert task.options.retention is not None  # noqa: S101 - the caller has looked
+        self._task, self._streams = task, read.streams
+        self._retention: Retention = task.options.retention
+        self._windows = [int(own) for own in task.windows.size]
+        self._batches = [_batch(read.streams, side) for side in range(read.streams.number)]
+        self._profiles: list[SideProfile] = [
+            profile_side([batch], window)
+            for batch, window in zip(self._batches, self._windows, strict=True)
+        ]
+        peaks = [own.peak for own in self._profiles]
+        self._budgets = budgets_of(self._retention.memory, peaks, pooled=self._retention.pooled)
+        self._edges = np.array(task.edges[:-1] or (0,), np.int64)
+
+    @property
+    def _measures_ages(self) -> bool:
+        """Whether AGE's curves are to be measured by a pass (P5 6.1)."""
+        return self._retention.policy == "age" and None in self._retention.curves
+
+    def _curves(self, ages: Ints | None) -> list[Curve]:
+        """Return AGE's curves: as given, else the matches by age of a mean tuple."""
+        found: list[Curve] = []
+        for side, (given, own) in enumerate(
+            zip(self._retention.curves, self._profiles, strict=True)
+        ):
+            if given is not None or ages is None:
+                found.append(None if given is None else np.array(given))
+            else:
+                found.append(ages[side] / max(1, own.rows))
+        return found
+
+    @property
+    def tally(self) -> Tally:
+        """What came out so far."""
+        lane = self._lane
+        return Tally(lane.outputs, lane.importance, lane.by_bin, lane.importance_by_bin)
+
+    @property
+    def statistics(self) -> Retained:
+        """What was held so far."""
+        peaks, exact_peaks = list(self._lane.peaks), [own.peak for own in self._profiles]
+        peak = self._lane.peak if self._retention.pooled else sum(peaks)
+        return Retained(self._budgets, peaks, exact_peaks, peak)
+
+
+class PairsRun(_Run):
+    """The join of two streams under any predicate.
+
+    Parameters
+    ----------
+    task : MultiJoinTask
+        With a memory.
+    read : Read
+    """
+
+    def __init__(self, task: MultiJoinTask, read: Read) -> None:
+        super().__init__(task, read)
+        own, options = self._retention, task.options
+        settings = ReplaySettings(
+            self._windows[0], self._windows[1], policy=own.policy, parameters=own.parameters,
+            estimator=own.estimator, combine=options.combine, start_ts=task.start_ts,
+            seed=options.seed, pooled=own.pooled,
+        )  # fmt: skip
+        ages = self._ages() if self._measures_ages else None
+        self._lane = self._replay = LaneReplay(
+            settings, LaneProfile(*self._profiles), (self._budgets[0], self._budgets[1]),
+            curves=self._refined(self._curves(ages)), emit=task.draft is not None,
+            bin_edges=self._edges,
+        )  # fmt: skip
+
+    def parts(self) -> Iterator[Part]:
+        """Yield the outputs, in the order of the arrival of their later tuple."""
+        second = int(self._streams.first[1])
+        arrivals = arrivals_of(*self._batches)
+        for out in replay_pairs(self._replay, arrivals, self._pairs()):
+            members = np.column_stack([out.left_seq, out.right_seq + second])
+            yield members, out.ts.copy(), out.importance.copy()
+
+    def _refined(self, curves: list[Curve]) -> tuple[Curve, Curve]:
+        """Cut curves finer; a curve that was given stays as it is unless the grain is given."""
+        grain = self._retention.parameters.get("grain")
+        left, right = (
+            curve
+            if curve is None or (given is not None and grain is None)
+            else np.array(
+                age.refined(
+                    tuple(curve.tolist()), window, None if grain is None else int(number_of(grain))
+                )
+            )
+            for curve, given, window in zip(
+                curves, self._retention.curves, self._windows, strict=True
+            )
+        )
+        return left, right
+
+    def _pairs(self, start_ts: int | None = None) -> Iterator[tuple[Ints, Ints]]:
+        """Yield the places of the exact join's pairs, those before `start_ts` left out."""
+        task, second = self._task, self._streams.first[1]
+        join = ExactJoin(
+            self._streams, task.windows, task.options.predicate, start_ts=start_ts,
+            threads=task.threads,
+        )  # fmt: skip
+        for members in join.members():
+            yield members[:, 0].copy(), members[:, 1] - second
+
+    def _ages(self) -> Ints:
+        """Return the outputs by the age of their earlier tuple, of left and of right."""
+        buckets = int(number_of(self._retention.parameters["buckets"]))
+        found = np.zeros((2, buckets), np.int64)
+        left, right = self._batches
+        for lefts, rights in self._pairs(self._task.start_ts):
+            lag = right.ts[rights] - left.ts[lefts]
+            for side, ages in enumerate((lag[lag > 0], -lag[lag < 0])):
+                which = (ages - 1) * buckets // max(1, self._windows[side])
+                found[side] += np.bincount(which, minlength=buckets)
+        return found
+
+
+class EqualsRun(_Run):
+    """The join of several streams on equal attributes.
+
+    Parameters
+    ----------
+    task : MultiJoinTask
+        With a memory.
+    read : Read
+    """
+
+    def __init__(self, task: MultiJoinTask, read: Read) -> None:
+        super().__init__(task, read)
+        own, options = self._retention, task.options
+        settings = StarSettings(
+            tuple(self._windows), policy=own.policy, parameters=own.parameters,
+            estimator=own.estimator, combine=options.combine, start_ts=task.start_ts,
+            seed=options.seed, pooled=own.pooled,
+        )  # fmt: skip
+        codes, groups = np.unique(read.streams.attributes.code, return_inverse=True)
+        always = np.full(codes.size, BEFORE), np.full(codes.size, NEVER)
+        facts = StarFacts((codes,) * len(self._batches), *always, np.arange(codes.size))
+        split = np.split(groups.astype(np.int64), read.streams.first[1:-1])
+        self._index = star_index(self._batches, split, facts)
+        ages = None
+        if self._measures_ages:
+            buckets = int(number_of(own.parameters["buckets"]))
+            exact = StarSettings(tuple(self._windows), start_ts=task.start_ts)
+            whole = self._star(exact, [UNLIMITED] * len(self._batches), [], buckets)
+            for _ in whole.run():
+                pass
+            ages = whole.ages
+        self._lane = self._replay = self._star(settings, self._budgets, self._curves(ages), 0)
+
+    def _star(
+        self, settings: StarSettings, budgets: list[int], curves: list[Curve], ages: int
+    ) -> StarReplay:
+        return StarReplay(
+            settings, self._index, [batch.row for batch in self._batches], self._profiles, budgets,
+            curves=curves, emit=self._task.draft is not None and ages == 0, edges=self._edges,
+            age_buckets=ages,
+        )  # fmt: skip
+
+    def parts(self) -> Iterator[Part]:
+        """Yield the outputs, instant by instant."""
+        for out in self._replay.run():
+            members = out.members + self._streams.first[:-1]
+            yield members, out.ts.copy(), out.importance.copy()
+
+
+def _batch(streams: MultiStreams, side: int) -> StreamBatch:
+    part = streams.part(side)
+    ts = streams.ts[part]
+    return StreamBatch(ts, streams.row[part], np.zeros(ts.size, np.int64), streams.importance[part])
