@@ -43,7 +43,7 @@ class MultiJoinOutput(NamedTuple):
 def multijoin(
     streams: Mapping[str, Source], **options: Unpack[MultiJoinKeywords]
 ) -> MultiJoinOutput:
-    """Join 2 to 8 streams on any predicate: exactly (P3), or within a CPU budget (P4).
+    """Join 2 to 8 streams on any predicate: exactly (P3), or within a budget of memory or CPU (P4).
 
     An output is one tuple of every stream, of which the latest finds all others unexpired.
 

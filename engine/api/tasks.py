@@ -102,7 +102,7 @@ def lookup(stream: Frame, fact: Frame, **options: Unpack[LookupKeywords]) -> Res
 
 @takes(MULTIJOIN)
 def multijoin(streams: Mapping[str, Frame], **options: Unpack[MultiJoinKeywords]) -> Result:
-    """Join 2 to 8 streams on any predicate, exactly or within a CPU budget.
+    """Join 2 to 8 streams on any predicate, exactly or within a budget of memory or CPU.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ MEANINGS = {
     ),
     "bound": "find the best possible result within a memory budget, or bounds of it",
     "allocate": "divide one memory over several joins so that none does too badly",
-    "multijoin": "join 2 to 8 streams on any predicate, exactly or within a CPU budget",
+    "multijoin": "join 2 to 8 streams on any predicate, exactly or within a memory or CPU budget",
     "lookup": "join one archived stream with a relation that may change meanwhile",
     "explain": "say which order a multi-way join should take, and what each costs",
     "report": "show the report of outputs that were written before, as HTML too",

@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MOST_STREAMS
 from engine.options.by_stream import REST, by_stream, check_name, given_to_all
 from engine.options.command import Given
 from engine.options.several import Retention, retention_of
+from engine.options.shedding import harvest_of, profiles_of
 from engine.options.streams import JoinJob, check_reference
 from engine.options.where import DEVICES
 from engine.runtime.errors import SpecError, did_you_mean
@@ -230,13 +230,6 @@ class MultiJoinOptions(JoinJob):
         return [stream.name for stream in self.streams]
 
 
-HARVEST_TIMES = ("basic_window", "adapt_every")
-"""Of the harvest's settings, those that are ticks or durations."""
-_HARVEST = tuple(
-    name for name in HarvestSettings.__dataclass_fields__ if name not in ("seed", "buckets")
-)
-
-
 def multijoin_of(streams: Mapping[str, str | pa.Table], given: Given) -> MultiJoinOptions:
     """Return the join that options describe.
 
@@ -273,9 +266,9 @@ def multijoin_of(streams: Mapping[str, str | pa.Table], given: Given) -> MultiJo
         loops=Loops(
             given["method"], given["order"] or (), given["tau"], given["expire_every"], buckets
         ),
-        harvest=_harvest(given),
+        harvest=harvest_of(given),
         retention=retention_of(given, names),
-        profiles=_profiles(given["profiles"] or {}),
+        profiles=profiles_of(given["profiles"] or {}),
     )
 
 
@@ -309,35 +302,3 @@ def _buckets(given: Any) -> dict[str, int]:  # noqa: ANN401 - one number, or one
         return {str(name): int(number) for name, number in by_name.items()}
     except (TypeError, ValueError):
         raise SpecError(f"--buckets are {given!r}; give whole numbers") from None
-
-
-def _profiles(given: Mapping[str, Any]) -> tuple[tuple[str, str, Path], ...]:
-    """Return files of profiles by the names of both streams."""
-    found = []
-    for names, file in given.items():
-        left, comma, right = (part.strip() for part in str(names).partition(","))
-        if not (left and comma and right) or left == right:
-            raise SpecError(
-                f"a profile is given for {names!r}; write LEFT,RIGHT=FILE with two of the streams, "
-                "such as trades,quotes=profile.json"
-            )
-        found.append((left, right, Path(file)))
-    return tuple(found)
-
-
-def _harvest(given: Given) -> dict[str, Any] | None:
-    found = given.chosen(*_HARVEST)
-    if "capacity" in found or "throttle" in found or found.get("clock") == "wall":
-        for name in HARVEST_TIMES:
-            if name not in found:
-                flag = given.options[name].written
-                raise SpecError(
-                    f"{flag} is missing: a harvested join needs it, in ticks or as a duration"
-                )
-        return found
-    for name in found:
-        raise SpecError(
-            f"{given.options[name].written} is of joins that shed load, and this one sheds none: "
-            "give --capacity, --throttle or --clock wall"
-        )
-    return None

@@ -16,7 +16,7 @@ from engine.multiway.harvest.settings import (
     HarvestSettings,
 )
 from engine.multiway.predicate import Predicate, parse_predicate
-from engine.options import deciding, several, where
+from engine.options import deciding, replay, several, where
 from engine.options import streams as shared
 from engine.options.command import Command, Group
 from engine.options.kinds import (
@@ -209,8 +209,8 @@ class Harvest(TypedDict, total=False):
 
 class MultiJoin(
     Streams, On, Best, Loop, Slices, several.Memory, several.Split, several.Deciding,
-    deciding.OfPolicy, shared.Estimator, Harvest, shared.Outputs, shared.Seed, where.Payload,
-    shared.Reading, shared.Reference, where.Device, total=False,
+    deciding.OfPolicy, shared.Estimator, replay.Best, Harvest, shared.Outputs, shared.Seed,
+    where.Payload, shared.Reading, shared.Reference, where.Device, total=False,
 ):  # fmt: skip
     """The keywords of a multi-way join."""
 
@@ -226,7 +226,14 @@ MULTIJOIN = Command(
         Group("exact joins", (Loop, Slices)),
         Group(
             "memory budget",
-            (several.Memory, several.Deciding, deciding.OfPolicy, several.Split, shared.Estimator),
+            (
+                several.Memory,
+                several.Deciding,
+                deciding.OfPolicy,
+                several.Split,
+                shared.Estimator,
+                replay.Best,
+            ),
         ),
         Group("CPU budget", (Harvest, shared.Reference)),
         Group("output", (where.Out, where.Payload, where.Report)),

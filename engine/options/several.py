@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
+from engine.optimum.settings import Effort
 from engine.options import budget
 from engine.options.budget import EVEN, POOLED, Amount, SplitKind
 from engine.options.by_stream import REST, by_stream
@@ -13,6 +14,7 @@ from engine.options.command import Given
 from engine.options.deciding import settled
 from engine.options.kinds import BY_STREAM
 from engine.options.option import Option, Scope
+from engine.options.replay import effort_of
 from engine.policies import Structure, Value, policy_named
 from engine.runtime.errors import SpecError
 
@@ -36,6 +38,8 @@ class Retention:
     curves : tuple of (tuple of float or None)
         AGE's curve of each stream; None where it is to be measured.
     estimator : {"memory", "window", "history"}
+    bound : Effort or None
+        Find the best possible importance within the memory as well.
 
     Raises
     ------
@@ -49,6 +53,7 @@ class Retention:
     parameters: dict[str, Value]
     curves: tuple[tuple[float, ...] | None, ...]
     estimator: str
+    bound: Effort | None = None
 
     def __post_init__(self) -> None:
         policy, parameters = settled(self.policy, self.parameters)
@@ -57,6 +62,8 @@ class Retention:
                 f"policy {policy.name} goes by what the keys of two streams yield: it is not "
                 "defined for joins by a predicate; choose another one, or winnow replay"
             )
+        if self.bound is not None and self.bound.method == "states":
+            raise SpecError("--bound states is of winnow replay: give auto, dual or flow")
         if self.pooled and None in self.memory:
             raise SpecError("--split pooled splits one memory over all streams: give --memory K")
         object.__setattr__(self, "policy", policy.name)
@@ -77,7 +84,9 @@ def retention_of(given: Given, names: Sequence[str]) -> Retention | None:
         If one is invalid, or is of a memory where none is given.
     """
     if given.get("memory") is None:
-        for name in given.chosen("split", "policy", "params", "estimator"):
+        for name in given.chosen(
+            "split", "policy", "params", "estimator", "bound", "gap", "seconds"
+        ):
             raise SpecError(
                 f"{given.options[name].written} is of joins within a memory, and this one has no "
                 "limit: give --memory"
@@ -94,6 +103,7 @@ def retention_of(given: Given, names: Sequence[str]) -> Retention | None:
         parameters,
         tuple(curves[name] or whole for name in names),
         given["estimator"],
+        effort_of(given),
     )
 
 

@@ -70,9 +70,7 @@ def arrivals_of(left: StreamBatch, right: StreamBatch) -> Arrivals:
     return Arrivals(left, right, numbers)
 
 
-def replay_pairs(
-    lane: LaneReplay, arrivals: Arrivals, pairs: Iterable[tuple[Ints, Ints]]
-) -> Iterator[Outputs]:
+def replay_pairs(lane: LaneReplay, arrivals: Arrivals, pairs: Iterable[Ints]) -> Iterator[Outputs]:
     """Replay two streams whose matches are known.
 
     Parameters
@@ -80,9 +78,9 @@ def replay_pairs(
     lane : LaneReplay
         New, and of an estimator that counts in the memory or the window.
     arrivals : Arrivals
-    pairs : iterable of (left, right)
-        Places of the pairs of the exact join in each stream, (n,) int64 each, in the order of the
-        arrival of their later tuple.
+    pairs : iterable of (n, 2) int64
+        Places of the pairs of the exact join, of right ones behind all left ones, in the order of
+        the arrival of their later tuple.
 
     Yields
     ------
@@ -121,17 +119,18 @@ class _Waiting:
     """Collects pairs until there are enough for a part of time."""
 
     def __init__(self, arrivals: Arrivals) -> None:
-        self._numbers, self.ts = arrivals.numbers, arrivals.ts
+        self._numbers, self.ts = np.concatenate(arrivals.numbers), arrivals.ts
         self.least = PART_PAIRS
         """Pairs of a part, but for the last."""
 
-    def parts(self, pairs: Iterable[tuple[Ints, Ints]]) -> Iterator[tuple[int, _Pairs]]:
+    def parts(self, pairs: Iterable[Ints]) -> Iterator[tuple[int, _Pairs]]:
         """Yield where each part of time ends, at an instant, and the pairs of its later tuples."""
         held, size = [_NO_PAIRS], 0
-        for left, right in pairs:
-            numbers = self._numbers[0][left], self._numbers[1][right]
-            held.append(_Pairs(np.minimum(*numbers), np.maximum(*numbers)))
-            size += left.size
+        for members in pairs:
+            own = _Pairs(np.empty(len(members), np.int64), np.empty(len(members), np.int64))
+            _numbered(members, self._numbers, *own)
+            held.append(own)
+            size += len(members)
             if size < self.least:
                 continue
             every = _joined(held)
@@ -182,9 +181,9 @@ def _links(pairs: _Pairs, oldest: int, end: int) -> KeyLinks:
 
 @jit
 def _linked(earlier: Ints, later: Ints, tuples: int) -> tuple[Ints, NDArray[np.int32]]:
-    """Return where the links of ids 0 to `tuples` begin, and their others, ascending.
+    """Return where the links of ids 0 to `tuples` begin, and their others: the earlier ones first.
 
-    Pairs are in order of `later`. Id x + 1 is of tuple x. Two counting sorts, O(pairs).
+    Pairs are in order of `later`. Id x + 1 is of tuple x. A counting sort, O(pairs).
     """
     before = np.zeros(tuples, np.int64)
     after = np.zeros(tuples, np.int64)
@@ -198,11 +197,17 @@ def _linked(earlier: Ints, later: Ints, tuples: int) -> tuple[Ints, NDArray[np.i
         before[x] = first[x + 1]
     other = np.empty(2 * later.size, np.int32)
     for k in range(later.size):
-        other[after[earlier[k]]] = later[k] + 1
-        after[earlier[k]] += 1
-    for x in range(tuples):
-        for place in range(before[x], first[x + 2]):
-            y = other[place] - 1
-            other[before[y]] = x + 1
-            before[y] += 1
+        x, y = earlier[k], later[k]
+        other[before[y]] = x + 1
+        before[y] += 1
+        other[after[x]] = y + 1
+        after[x] += 1
     return first, other
+
+
+@jit
+def _numbered(members: Ints, numbers: Ints, earlier: Ints, later: Ints) -> None:
+    """Write the numbers of the members of pairs, the lesser apart from the greater."""
+    for k in range(members.shape[0]):
+        a, b = numbers[members[k, 0]], numbers[members[k, 1]]
+        earlier[k], later[k] = min(a, b), max(a, b)

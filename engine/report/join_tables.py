@@ -244,7 +244,10 @@ def print_multijoin(report: Report, console: Console | None = None) -> None:
     console = console or terminal()
     method, windows = content["method"], spans(content)
     how = f"policy {content['policy']['name']}" if "policy" in content else method["name"]
-    console.print(_compared(content, f"{content['predicate']} ({content['join_graph']}), {how}"))
+    results = _compared(content, f"{content['predicate']} ({content['join_graph']}), {how}")
+    if "bound" in content:
+        _add_best(results, content["bound"])
+    console.print(results)
     if "memory" in content:
         console.print(_sides(content))
     else:

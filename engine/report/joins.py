@@ -99,7 +99,7 @@ def _joined(content: Mapping[str, Any]) -> list[Chart]:
     if "harvest" in content:
         return [*charts, *_harvested(content), *_shed(content)]
     if "memory" in content:
-        charts += memory(content)
+        charts += [*memory(content), *_best(content)]
     if "exact" not in content:
         names = list(content["rows"])
         joined = Series("rows", [content["joined"][name] for name in names])

@@ -27,7 +27,8 @@ from engine.multiway.harvest.priors import PairPrior
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.predicate import Predicate, condition
 from engine.multiway.streams import Windows, windows_of
-from engine.options.multijoin import AUTO, HARVEST_TIMES, ROWS, JoinStream, MultiJoinOptions
+from engine.options.multijoin import AUTO, ROWS, JoinStream, MultiJoinOptions
+from engine.options.shedding import HARVEST_TIMES
 from engine.runtime.errors import SpecError
 from engine.runtime.streams import SIDES
 from engine.runtime.time_units import parse_instant, parse_ticks, parse_window

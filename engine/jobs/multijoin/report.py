@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.jobs.bound.found import best_report
 from engine.jobs.exact.counting import Tally
 from engine.jobs.multijoin.harvested import Harvested
 from engine.jobs.multijoin.join_task import MultiJoinTask
@@ -84,6 +85,8 @@ def report_content(
     }
     if results[0].retained is not None:
         content |= _retention(task, results[0].retained)
+    if results[0].bounds is not None:
+        content["bound"] = best_report(results[0].bounds, result.importance)
     if harvested is not None:
         expected = results[0].expected
         content["harvest"] = _harvest(task, harvested) | {

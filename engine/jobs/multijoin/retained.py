@@ -12,9 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.facts.relation import BEFORE, NEVER
+from engine.jobs.bound.found import Bounds
 from engine.jobs.exact.counting import Tally
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.read import Read
+from engine.jobs.star.bound import ExactOutputs, star_bounds
 from engine.lanes.profile import LaneProfile, SideProfile, profile_side
 from engine.multiway.exact.join import ExactJoin
 from engine.multiway.streams import MultiStreams
@@ -68,6 +70,21 @@ class _Run:
         peaks = [own.peak for own in self._profiles]
         self._budgets = budgets_of(self._retention.memory, peaks, pooled=self._retention.pooled)
         self._edges = np.array(task.edges[:-1] or (0,), np.int64)
+
+    def bounds(self) -> Bounds | None:
+        """Return the best possible importance within the memory, where it is wanted."""
+        task, own = self._task, self._retention
+        if own.bound is None:
+            return None
+        found = ExactOutputs(self._streams.number)
+        join = ExactJoin(
+            self._streams, task.windows, task.options.predicate, combine=task.options.combine,
+            start_ts=task.start_ts, threads=task.threads,
+        )  # fmt: skip
+        for part in join.outputs():
+            found.add(part.members - self._streams.first[:-1], part.ts, part.importance)
+        joined = found.joined([batch.ts for batch in self._batches])
+        return star_bounds(joined, self._budgets, own.bound, pooled=own.pooled)
 
     @property
     def _measures_ages(self) -> bool:
@@ -150,23 +167,22 @@ class PairsRun(_Run):
         )
         return left, right
 
-    def _pairs(self, start_ts: int | None = None) -> Iterator[tuple[Ints, Ints]]:
-        """Yield the places of the exact join's pairs, those before `start_ts` left out."""
-        task, second = self._task, self._streams.first[1]
+    def _pairs(self, start_ts: int | None = None) -> Iterator[Ints]:
+        """Yield the pairs of the exact join, those before `start_ts` left out."""
+        task = self._task
         join = ExactJoin(
             self._streams, task.windows, task.options.predicate, start_ts=start_ts,
             threads=task.threads,
         )  # fmt: skip
-        for members in join.members():
-            yield members[:, 0].copy(), members[:, 1] - second
+        return join.members()
 
     def _ages(self) -> Ints:
         """Return the outputs by the age of their earlier tuple, of left and of right."""
         buckets = int(number_of(self._retention.parameters["buckets"]))
         found = np.zeros((2, buckets), np.int64)
-        left, right = self._batches
-        for lefts, rights in self._pairs(self._task.start_ts):
-            lag = right.ts[rights] - left.ts[lefts]
+        for members in self._pairs(self._task.start_ts):
+            left, right = self._streams.ts[members].T
+            lag = right - left
             for side, ages in enumerate((lag[lag > 0], -lag[lag < 0])):
                 which = (ages - 1) * buckets // max(1, self._windows[side])
                 found[side] += np.bincount(which, minlength=buckets)

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from engine.archives.families import plain_type
 from engine.archives.normalise import FaultTally
+from engine.jobs.bound.found import Bounds
 from engine.jobs.exact.counting import Tally
 from engine.jobs.multijoin.harvested import Harvested, HarvestRun
 from engine.jobs.multijoin.join_task import MultiJoinTask
@@ -62,7 +63,8 @@ class MultiJoinResult(NamedTuple):
     expected: Expected | None = None
     """Of a harvested join, before it began."""
     retained: Retained | None = None
-    """Of a join within a memory."""
+    bounds: Bounds | None = None
+    """`retained`, `bounds`: Of a join within a memory."""
 
 
 @dataclass
@@ -182,7 +184,10 @@ def _retain(task: MultiJoinTask, read: Read, write: _Writer, clock: _Clock) -> M
     for _ in write.all(run.parts()):
         pass
     clock.spent("join")
-    return _result(read, run.tally, exact)._replace(retained=run.statistics)
+    bounds = run.bounds()
+    if bounds is not None:
+        clock.spent("bound")
+    return _result(read, run.tally, exact)._replace(retained=run.statistics, bounds=bounds)
 
 
 def tallied(parts: Iterable[Part], edges: Sequence[int]) -> Tally:

@@ -121,7 +121,10 @@ class _Run:
         bounds = None
         if self._bounded is not None and self._task.options.bound is not None:
             joined = self._bounded.joined([read.batch.ts for read in self._reads])
-            bounds = star_bounds(joined, self._settings, self._budgets, self._task.options.bound)
+            bounds = star_bounds(
+                joined, self._budgets, self._task.options.bound, pooled=self._settings.pooled,
+                after_admission=self._settings.probe == "after_admission",
+            )  # fmt: skip
             self._spent("bound")
         compared = None if self._task.options.reference == "none" else whole
         draft, reads, aside = self._task.draft, self._reads, {}
@@ -197,7 +200,7 @@ class _Run:
                 if writer is not None:
                     writer.write(self._outputs(out))
                 if kept is not None:
-                    kept.add(out)
+                    kept.add(out.members, out.ts, out.importance)
             gone = int(np.count_nonzero(times < stop))
             rows_done(gone - done)
             done = gone

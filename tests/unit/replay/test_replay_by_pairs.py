@@ -30,18 +30,14 @@ def meets(a: int, b: int) -> bool:
     return abs(a - b) <= BAND
 
 
-def pairs_of(
-    left: StreamBatch, right: StreamBatch, windows: tuple[int, int]
-) -> Iterator[tuple[Ints, Ints]]:
-    """Yield the pairs of the exact band join, a few at once."""
+def pairs_of(left: StreamBatch, right: StreamBatch, windows: tuple[int, int]) -> Iterator[Ints]:
+    """Return the pairs of the exact band join, a few at once."""
     both = [np.concatenate(own) for own in zip(left, right, strict=True)]
     ts, row, key, importance = both
     own = no_attributes(ts.size)._replace(value=key.astype(np.float64)[:, None])
     first = np.array([0, left.ts.size, ts.size])
     streams = MultiStreams(first, ts, row, importance, own)
-    join = ExactJoin(streams, windows_of(windows), Predicate("band", ("k",), BAND))
-    for members in join.members(5):
-        yield members[:, 0], members[:, 1] - left.ts.size
+    return ExactJoin(streams, windows_of(windows), Predicate("band", ("k",), BAND)).members(5)
 
 
 def check(case: Case, emit: bool = True) -> None:
