@@ -120,3 +120,16 @@ def test_the_command_line_takes_spark(spark: Any, tmp_path: Path) -> None:
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["slices"] == 2
     assert found(pq.read_table(tmp_path / "out")) == expected(streams(25, 24), CASES["band"])
+
+
+def test_within_a_memory_spark_gives_the_same(spark: Any, tmp_path: Path) -> None:
+    case, tables = CASES["band"], dict(list(streams(22, 24).items())[:2])
+    cases.write(tmp_path, tables)
+    named = {own: tmp_path / f"{own}.parquet" for own in tables}
+    limits = {"memory": 6, "policy": "prob", "predicate": case.predicate, "window": 9}
+    outputs, report = by_spark(spark, named, tmp_path / "out", **limits)
+    join = multijoin_options(named, tmp_path / "local", told(**limits))
+    local = run_multijoin(join, ThreadExecutor()).content
+    assert cases.without_runs(report) == cases.without_runs(local)
+    assert found(outputs, [*tables]) == found(pq.read_table(tmp_path / "local"), [*tables])
+    assert 0 < report["recall"] < 1
