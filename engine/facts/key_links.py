@@ -92,6 +92,11 @@ def _kept(counts: NDArray[np.int32] | None, key: Integer) -> Integer:
     return np.int64(counts[key])
 
 
+def without_counts(links: KeyLinks) -> KeyLinks:
+    """Return links whose changes of counts nobody reads, of the same type."""
+    return links._replace(counts=np.zeros(links.first.size, np.int32))
+
+
 @compiled
 def change_counts(links: KeyLinks | None, key: Integer, change: Integer) -> None:
     """Add to the match counts of all that a key joins, where they are kept. O(links of the key)."""

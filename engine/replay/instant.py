@@ -17,7 +17,7 @@ from engine.policies import Structure
 from engine.replay import aged, keyed, layout, valued
 from engine.replay.layout import Arrivals, Memory, ReplayRules, Tallies, Window
 from engine.replay.memory import remove
-from engine.runtime.jit import NONE, Integer, Records, jit, kernel, nth, prefetch
+from engine.runtime.jit import NONE, Integer, Ints, Records, jit, kernel, nth, prefetch
 
 _KEYED, _AGED, _VALUED = int(Structure.KEYED), int(Structure.AGED), int(Structure.VALUED)
 _FAR, _NEAR = 24, 8
@@ -53,8 +53,18 @@ def match_count(
     return np.float64(held)
 
 
+def carry_counts(
+    old: KeyLinks, links: KeyLinks, old_to_new: Ints, keys: Records, estimator: int
+) -> None:
+    """Carry match counts over to other links, and count what is there for ids that are new."""
+    kept = old_to_new >= 0
+    assert old.counts is not None and links.counts is not None  # noqa: S101, PT018 - they have them
+    links.counts[old_to_new[kept]] = old.counts[kept]
+    _count_ahead(links, keys, int(kept.sum()), estimator)
+
+
 @jit
-def count_ahead(links: KeyLinks, keys: Records, known: int, estimator: int) -> None:
+def _count_ahead(links: KeyLinks, keys: Records, known: int, estimator: int) -> None:
     """Count what is there of the first `known` ids among the matches of those that are to come."""
     for key in range(known):
         there = np.int64(0)

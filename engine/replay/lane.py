@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.exact.checks import sealed
 from engine.facts.index import FactIndex
-from engine.facts.key_links import KeyLinks
+from engine.facts.key_links import KeyLinks, without_counts
 from engine.lanes.profile import LaneProfile
 from engine.policies import Structure
 from engine.replay import kernel, layout
@@ -24,7 +24,7 @@ from engine.replay.allocate import (
     parts_of,
     set_tables,
 )
-from engine.replay.instant import count_ahead
+from engine.replay.instant import carry_counts
 from engine.replay.layout import Arrivals, Outputs, ReplayRules, Tallies, Window
 from engine.replay.ranks import RetentionPlan
 from engine.replay.settings import ReplaySettings, arrival_callback, now_callback
@@ -215,15 +215,11 @@ class LaneReplay:
             As `remap` takes it.
         """
         old = self._partners[0]
-        if old is not None and old.counts is not None and links.counts is not None:
-            kept = old_to_new >= 0
-            links.counts[old_to_new[kept]] = old.counts[kept]
+        if old is not None:
             self.remap(old_to_new)
-            count_ahead(links, self._keys, int(kept.sum()), self.rules.estimator)
+            carry_counts(old, links, old_to_new, self._keys, self.rules.estimator)
         self._partners = links, links
-        counted = links
-        if self.settings.estimator != "memory":  # counts change as windows slide: kernels are one
-            counted = links._replace(counts=np.zeros(links.first.size, np.int32))
+        counted = links if self.settings.estimator == "memory" else without_counts(links)
         left, right = self._memories
         self._memories = left._replace(counted=counted), right._replace(counted=counted)
 
