@@ -1,13 +1,16 @@
-"""What `winnow replay --policy auto` chooses, against the best of a full sweep, on real archives.
+"""What `winnow replay --policy auto` chooses, against the best of a full sweep.
 
-    python benchmarks/advice.py [--only hflights] [--seed 0]
+    python benchmarks/advice.py [--of natural|other|generated] [--only hflights] [--seed 0]
 
-Each join is replayed whole under every policy but custom, every split with a name and every
-estimator that matters (DIMPPROB with the estimator history is left out: it ranks every resident
-again at every instant). The choice is that of the trial, one memory at a time, as a replay makes
-it. A ratio is the importance recall of the choice on the whole archive over that of the best cell.
-Beside it stands what is proven of the best possible for the memory, however it is split, by 20 s of
-the dual.
+Joins are the natural ones of real archives, other joins and windows of these, which nobody tuned
+to, and generated ones. Each join is replayed whole under every policy but custom, every split with
+a name and every estimator that matters (DIMPPROB with the estimator history is left out: it ranks
+every resident again at every instant). The choice is that of the trial, one memory at a time, as a
+replay makes it; beside it stand those of three seeds in a trial that may replay no more than that
+of a long archive, 4 tuples for each of the archive's, and so goes by stretches of it. A ratio is
+the importance recall of the choice on the whole archive over that of the best cell. Beside it
+stands what is proven of the best possible for the memory, however it is split, by 20 s of the dual.
+Results go beside those of other joins in results/advice.json.
 """
 
 from __future__ import annotations
@@ -23,7 +26,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from real_joins import NATURAL, Join, written
+import generated_joins
+import real_joins
+from generated_joins import GENERATED, Generated
+from real_joins import NATURAL, OTHER, Join
 from reproduce.record import commit
 
 from engine.jobs.bound.task import bound_lanes, bound_settings, one_memory
@@ -33,7 +39,7 @@ from engine.jobs.split import shared_memories
 from engine.jobs.sweep.task import ExactCounter, replay_cells
 from engine.jobs.trial import candidates
 from engine.jobs.trial.layout import lay_out
-from engine.jobs.trial.run import run_trial
+from engine.jobs.trial.run import TUPLES_A_ROW, run_trial
 from engine.optimum.settings import Effort
 from engine.options.budget import divided, parse_amount
 from engine.options.replay import REPLAY, job_of
@@ -44,15 +50,26 @@ RESULTS = HERE / "results" / "advice.json"
 MEMORIES = ("1%", "5%", "10%", "25%")
 OTHERS = ("rand", "additive", "multiplicative")
 """Policies that no trial tries."""
+SEEDS = range(3)
+"""Of trials of few tuples."""
+JOINS: dict[str, dict[str, Join] | dict[str, Generated]] = {
+    "natural": NATURAL, "other": OTHER, "generated": GENERATED,
+}  # fmt: skip
 
 
-def measured(join: Join, seed: int) -> Iterator[dict[str, Any]]:
+def measured(join: Join | Generated, seed: int) -> Iterator[dict[str, Any]]:
     """Yield what is chosen and what is best with each memory."""
     with tempfile.TemporaryDirectory(prefix="winnow-") as folder:
-        left, right = written(join, Path(folder))
+        if isinstance(join, Generated):
+            left, right = generated_joins.written(join, Path(folder))
+            windows = join.windows
+        else:
+            left, right = real_joins.written(join, Path(folder))
+            windows = join.window, join.window
         told = {
             "left": left, "right": right, "on": "key", "time": "ts", "importance": "importance",
-            "window": join.window, "memory": "1%", "seed": seed, "cache": Path(folder) / "cache",
+            "window_left": windows[0], "window_right": windows[1], "memory": "1%", "seed": seed,
+            "cache": Path(folder) / "cache",
         }  # fmt: skip
         base = job_of(REPLAY.from_keywords(told))
         archives, stages = open_job(base), Stages(ThreadExecutor())
@@ -63,12 +80,16 @@ def measured(join: Join, seed: int) -> Iterator[dict[str, Any]]:
             begun = time.perf_counter()
             trial = run_trial(layout, lanes, seed=seed)
             seconds = time.perf_counter() - begun
-            line = {"memory": text, "rows": sum(lanes.rows), "seconds": seconds}
-            yield (
-                line
-                | _compared(trial, _full(base, memory, archives, lanes))
-                | {"bound": _bound(base, memory, archives, lanes)}
-            )
+            rows = sum(lanes.rows)
+            full = _full(base, memory, archives, lanes)
+            short = [
+                run_trial(layout, lanes, seed=own, tuples=TUPLES_A_ROW * rows) for own in SEEDS
+            ]
+            yield {
+                "memory": text, "rows": rows, "seconds": seconds, **_compared(trial, full),
+                "short": [_chosen(one, full) for one in short],
+                "bound": _bound(base, memory, archives, lanes),
+            }  # fmt: skip
 
 
 def _bound(base: Any, memory: Any, archives: Any, lanes: Any) -> list[float]:  # noqa: ANN401
@@ -95,57 +116,83 @@ def _full(base: Any, memory: Any, archives: Any, lanes: Any) -> dict[Any, float]
 
 
 def _compared(trial: Any, full: dict[Any, float]) -> dict[str, Any]:  # noqa: ANN401
-    chosen = trial.found[0][0]
     best = max(full, key=lambda one: full[one])
+    found = _chosen(trial, full)
+    return found | {"best": str(best), "best_reached": full[best], "cells": len(full)}
+
+
+def _chosen(trial: Any, full: dict[Any, float]) -> dict[str, Any]:  # noqa: ANN401
+    """Return what a trial chooses, and what it reaches."""
+    chosen, best = trial.found[0][0], max(full.values())
     estimate, reached = chosen.importance_recall, full[chosen.candidate]
     return {
         "chosen": str(chosen.candidate),
         "estimate": list(map(float, estimate)),
         "reached": reached,
-        "best": str(best),
-        "best_reached": full[best],
-        "ratio": reached / full[best] if full[best] else 1.0,
+        "ratio": reached / best if best else 1.0,
         "covered": bool(estimate.low - 1e-12 <= reached <= estimate.high + 1e-12),
         "whole": trial.exact,
         "stretches": trial.stretches,
         "replayed": trial.replayed,
-        "cells": len(full),
     }
 
 
+def summary_of(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the medians and the least ratios, by kind of join."""
+    found: dict[str, Any] = {}
+    for kind in dict.fromkeys(line["of"] for line in lines):
+        own = [line for line in lines if line["of"] == kind]
+        ratios = [line["ratio"] for line in own]
+        found[kind] = {
+            "lines": len(own), "median": median(ratios), "least": min(ratios),
+            "beyond_bound": max(line["best_reached"] - line["bound"][1] for line in own),
+        }  # fmt: skip
+        if short := [one["ratio"] for line in own for one in line["short"]]:
+            found[kind] |= {"short_median": median(short), "short_least": min(short)}
+    return found
+
+
+def recorded(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """Put lines in the place of those of the same joins and memories, and write the file."""
+    old = json.loads(RESULTS.read_text())["lines"] if RESULTS.exists() else []
+    new = {(line["join"], line["memory"]) for line in lines}
+    every = [line for line in old if (line["join"], line["memory"]) not in new] + lines
+    names = [name for joins in JOINS.values() for name in joins]
+    every.sort(key=lambda line: (names.index(line["join"]), MEMORIES.index(line["memory"])))
+    content = {
+        "machine": platform.processor() or platform.machine(),
+        "summary": summary_of(every),
+        "lines": every,
+    }
+    RESULTS.write_text(json.dumps(content, indent=1) + "\n")
+    return content
+
+
 def main() -> None:
-    """Measure, print a table and write the results."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Measure, print a table, and write the results of each join as it is done."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--of", choices=JOINS, default="natural")
     parser.add_argument("--only", default="")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    lines = []
-    for name, join in NATURAL.items():
+    about = {"of": given.of, "commit": commit(), "seed": given.seed}
+    content: dict[str, Any] = {}
+    for name, join in JOINS[given.of].items():
         if given.only not in name:
             continue
+        lines = []
         for line in measured(join, given.seed):
-            lines.append({"join": name} | line)
+            lines.append({"join": name} | about | line)
+            short = " ".join(f"{one['ratio']:.3f}" for one in line["short"])
             print(
                 f"{name:38s}{line['memory']:>4s} {line['chosen']:52s}{line['reached']:7.4f} of "
                 f"{line['best_reached']:.4f} {line['best']:52s}{line['ratio']:6.3f} "
-                f"{'whole' if line['whole'] else line['stretches']:>5} {line['seconds']:5.1f} s",
+                f"{'whole' if line['whole'] else line['stretches']:>5} {line['seconds']:5.1f} s"
+                f"  short {short}",
                 flush=True,
             )
-    ratios = [line["ratio"] for line in lines]
-    beyond = max(line["best_reached"] - line["bound"][1] for line in lines)
-    summary = {
-        "median": median(ratios), "least": min(ratios), "beyond_bound": beyond, "lines": len(lines),
-    }  # fmt: skip
-    print(summary)
-    if not given.only:
-        found = {
-            "commit": commit(),
-            "machine": platform.processor() or platform.machine(),
-            "seed": given.seed,
-            "summary": summary,
-            "lines": lines,
-        }
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+        content = recorded(lines)
+    print(json.dumps(content.get("summary")))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The natural joins of the real archives in shared/data, which several benchmarks replay.
+"""Joins of the real archives in shared/data, which several benchmarks replay.
 
 WINNOW_DATA is the folder of the archives.
 """
@@ -85,6 +85,49 @@ NATURAL = {
     ),
 }
 """Whole."""
+OTHER = {
+    "gcluster submit, schedule (1 s)": Join(
+        "gcluster/submit", "gcluster/schedule", SECOND, PRIORITY
+    ),
+    "gcluster schedule, submit by job (10 s)": Join(
+        "gcluster/schedule", "gcluster/submit", 10 * SECOND, ("cpu", "cpu"), ("job", "job"),
+        rows=150_000,
+    ),
+    "hflights the same flight (12 h)": Join(
+        "hflights/departures", "hflights/arrivals", 12 * HOUR, key=("flight_id", "flight_id")
+    ),
+    "ebay bids, bids by bidder's rate (1 day)": Join(
+        "ebay/bids", "ebay/bids", DAY * SECOND, ("bid", "bid"), ("bidderrate", "bidderrate")
+    ),
+    "bpi permit, prepaid payment (60 days)": Join(
+        "bpi2020/permit_submitted", "bpi2020/prepaid_paid", 60 * DAY, key=("key", "permit")
+    ),
+    "bpi trip start, declaration paid (90 days)": Join(
+        "bpi2020/trip_start", "bpi2020/declaration_paid", 90 * DAY, key=("key", "permit")
+    ),
+    "building pir, light (10 min)": Join(
+        "building/pir", "building/light", 600, VALUES, rows=100_000
+    ),
+    "building humidity // 1 (1 h)": Join(
+        "building/humidity", "building/humidity", HOUR, VALUES, ("value//1", "value//1"),
+        rows=60_000,
+    ),
+    "taq trades, trades by price (10 s)": Join(
+        "taq/trades", "taq/trades", 10 * SECOND, key=("price//1", "price//1")
+    ),
+    "taq quotes, trades by price (60 s)": Join(
+        "taq/quotes", "taq/trades", 60 * SECOND, ("bidsize", "importance"),
+        ("mid//0.01", "price//0.01"),
+    ),
+    "beijing ozone // 1 (24 h)": Join(
+        "beijing/tiantan", "beijing/wanliu", 24 * HOUR, ("o3", "o3"), ("o3//1", "o3//1")
+    ),
+    "beijing rain // 0.1 (240 h)": Join(
+        "beijing/huairou", "beijing/dingling", 240 * HOUR, ("pm10", "pm10"),
+        ("rain//0.1", "rain//0.1"),
+    ),
+}  # fmt: skip
+"""Joins and windows to which nobody tuned anything."""
 BOTH = ("importance", "importance")
 FIRST_ROWS = {
     "gcluster submit, schedule": Join(
