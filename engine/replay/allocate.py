@@ -15,7 +15,7 @@ from engine.value_model.estimate import Valued
 
 
 def join_memory(
-    budget: int, structure: Structure, curve: Floats | None, buckets: int = 1
+    budget: int, structure: Structure, curve: Floats | None, buckets: int = 1, *, classes: int = 0
 ) -> Memory:
     """Return an empty join memory of `budget` tuples, with what its structure needs.
 
@@ -27,6 +27,8 @@ def join_memory(
         For AGED.
     buckets : int
         Age buckets, for VALUED.
+    classes : int
+        By which residents are counted.
     """
     table, runs = _by_age(curve)
     if structure is Structure.VALUED:
@@ -46,6 +48,8 @@ def join_memory(
         slots=slots,
         cells=cells,
         links=links,
+        classes=cells.view(np.uint8),
+        by_class=np.zeros(classes, np.int64),
         value=np.zeros(decays),
         since=np.zeros(decays, np.int64),
         free=np.arange(budget, dtype=np.int32)[::-1].copy(),

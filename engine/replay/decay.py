@@ -175,7 +175,23 @@ def _goes_first(memory: Memory, what: Integer, best: Integer, least: float, lost
 
 
 @kernel
-def _ranks_last(
+def floor(memory: Memory, lost: float) -> tuple[bool, float, float]:
+    """Return a priority and, if it is 0, an importance that no resident ranks below. O(1).
+
+    Or False, if the tops of the heaps do not show one. They are as good as up to date: see
+    `ranks_last`.
+    """
+    n = memory.n
+    least = dgl.priority(memory.heap[0].priority, lost) if n[layout.HEAP] > 0 else np.inf
+    if n[layout.SHAKEN] != 0 or least == 0.0:
+        return False, 0.0, 0.0
+    if n[layout.ZERO] > 0:
+        return True, 0.0, np.float64(memory.zero[0].priority)  # ordered by importance first
+    return True, least, 0.0
+
+
+@kernel
+def ranks_last(
     memory: Memory, priority: float, importance: float, m: float, seq: Integer, lost: float
 ) -> bool:
     """Return whether the tops alone show that an arrival ranks below all residents.
@@ -200,23 +216,13 @@ def admit(
     row: Integer, seq: Integer, importance: float, value: float, m: float, lost: float,
 ) -> None:  # fmt: skip
     """Admit an arrival of V = `value` if there is room or its rank is above the least."""
-    n = memory.n
-    heap, zero = memory.heap, memory.zero
     priority = dgl.priority(value, lost)
-    if n[layout.COUNT] >= budget:
-        if budget == 0 or _ranks_last(memory, priority, importance, m, seq, lost):
+    if memory.n[layout.COUNT] >= budget:
+        if budget == 0 or ranks_last(memory, priority, importance, m, seq, lost):
             return
         if _settle(memory, keys, lost):
-            if priority == 0.0:
-                if precedes(importance, m, 0.0, seq, zero[0]):
-                    return
-                remove(memory, keys, side, zero[0].what)
-                at = insert(memory, keys, side, key, ts, row, seq, importance, value, m)
-                sink_from_top(zero, n[layout.ZERO], importance, m, 0.0, seq, at)
-                return
-            remove(memory, keys, side, zero[0].what)
-            drop_at(zero, n[layout.ZERO], _TOP, keys, _SLOTS)
-            n[layout.ZERO] -= 1
+            at = np.int64(memory.zero[0].what)
+            lower = priority == 0.0 and precedes(importance, m, 0.0, seq, memory.zero[0])
         else:
             at = _least_positive(memory, lost)
             slot = memory.slots[nth(at)]
@@ -227,14 +233,35 @@ def admit(
                 lower = importance < slot.importance
             else:
                 lower = m < slot.m  # the arrival is the newest: a full tie keeps it
-            if lower:
-                return
-            remove(memory, keys, side, at)
-            if at == heap[0].what:
-                at = insert(memory, keys, side, key, ts, row, seq, importance, value, m)
-                sink_from_top(heap, n[layout.HEAP], value, importance, m, seq, at)
-                return
+        if not lower:
+            replace(memory, keys, side, at, key, ts, row, seq, importance, value, m, priority)
+        return
     put(memory, keys, side, key, ts, row, seq, importance, value, m, priority)
+
+
+@kernel
+def replace(
+    memory: Memory, keys: Records, side: Integer, at: Integer, key: Integer, ts: Integer,
+    row: Integer, seq: Integer, importance: float, value: float, m: float, priority: float,
+) -> Integer:  # fmt: skip
+    """Admit an arrival in the place of the least, as `least` has found it; return its slot.
+
+    O(log K), and less where the arrival belongs near the top, as most do.
+    """
+    n, heap, zero = memory.n, memory.heap, memory.zero
+    remove(memory, keys, side, at)
+    if n[layout.ZERO] > 0 and zero[0].what == at:
+        if priority == 0.0:
+            at = insert(memory, keys, side, key, ts, row, seq, importance, value, m)
+            sink_from_top(zero, n[layout.ZERO], importance, m, 0.0, seq, at)
+            return at
+        drop_at(zero, n[layout.ZERO], _TOP, keys, _SLOTS)
+        n[layout.ZERO] -= 1
+    elif heap[0].what == at:
+        at = insert(memory, keys, side, key, ts, row, seq, importance, value, m)
+        sink_from_top(heap, n[layout.HEAP], value, importance, m, seq, at)
+        return at
+    return put(memory, keys, side, key, ts, row, seq, importance, value, m, priority)
 
 
 @kernel

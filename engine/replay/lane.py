@@ -95,13 +95,15 @@ class LaneReplay:
         terms = settings.terms if structure is Structure.VALUED else None
         self._estimate = None if terms is None else estimate_of(terms, facts)
         buckets = 1 if terms is None else terms.buckets
-        self._memories = (
-            join_memory(self.rules.budget_left, structure, curves[0], buckets),
-            join_memory(self.rules.budget_right, structure, curves[1], buckets),
-        )
         self._pool = self.settings.pool(profile, budget)
         if self._pool is not None and plan is not None:
             self._pool = self._pool._replace(calibrated=False)
+        compared = self._pool is not None and self._pool.calibrated
+        classes = pool.CLASSES if compared else 0
+        self._memories = (
+            join_memory(self.rules.budget_left, structure, curves[0], buckets, classes=classes),
+            join_memory(self.rules.budget_right, structure, curves[1], buckets, classes=classes),
+        )
         self._windows = (SlidingWindow(), SlidingWindow())
         self._keys: Records = np.zeros(0, layout.KEY)
         edges = np.zeros(1, np.int64) if bin_edges is None else bin_edges

@@ -59,9 +59,11 @@ CELL = 4
 """Residents of one key in a cell, of which all but the first of a chain are full.
 
 A cell is a cache line, seen as float64 and as int32: words 0 to 3 are the importances of its
-residents; as int32, 8 to 11 are their slots and 12 is the next cell.
+residents; as int32, 8 to 11 are their slots and 12 is the next cell. As bytes, 52 to 55 are their
+classes (one memory for both sides).
 """
 CELL_FLOATS, CELL_INTS, CELL_SLOTS, CELL_NEXT = 8, 16, 8, 12
+CELL_BYTES, CELL_CLASSES = 64, 52
 
 LOG = np.dtype([("ts", "i8"), ("slot", "i4"), ("jump", "i4")], align=True)
 
@@ -84,6 +86,11 @@ class Memory(NamedTuple):
     """(8K,) float64."""
     links: NDArray[np.int32]
     """(16K,) int32. The same memory: one cell a resident at most."""
+    classes: NDArray[np.uint8]
+    """(64K,) uint8. The same memory."""
+    by_class: Ints
+    """(CLASSES,) int64. Residents by class at admission, where tuples of both sides compare by it,
+    else empty."""
     value: Floats
     since: Ints
     """`value`, `since`: (4K,) float64 and int64. V and arrival time of the residents, by place

@@ -11,6 +11,13 @@ from engine.runtime.jit import NONE, Integer, Records, kernel, nth
 
 
 @kernel
+def class_place(place: Integer) -> Integer:
+    """Return where in `Memory.classes` the class of the resident at a place is."""
+    cell, position = place // layout.CELL, place & (layout.CELL - 1)
+    return layout.CELL_BYTES * cell + layout.CELL_CLASSES + position
+
+
+@kernel
 def insert(
     memory: Memory, keys: Records, side: Integer, key: Integer, ts: Integer, row: Integer,
     seq: Integer, importance: float, priority: float, m: float,
@@ -66,6 +73,10 @@ def remove(memory: Memory, keys: Records, side: Integer, at: Integer) -> None:
     cell = np.int64(mine.head)
     within = mine.residents & (layout.CELL - 1)
     gap, last = np.int64(slot.place), layout.CELL * cell + within
+    if memory.by_class.size > 0:
+        of_gap, of_last = class_place(gap), class_place(last)
+        memory.by_class[nth(memory.classes[nth(of_gap)])] -= 1
+        memory.classes[nth(of_gap)] = memory.classes[nth(of_last)]
     if gap != last:
         moved = memory.links[nth(layout.CELL_INTS * cell + layout.CELL_SLOTS + within)]
         other, position = gap // layout.CELL, gap & (layout.CELL - 1)

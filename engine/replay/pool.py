@@ -8,13 +8,15 @@ from engine.facts.key_links import KeyLinks, linked_key, span
 from engine.policies import Structure, dgl
 from engine.replay import layout
 from engine.replay.layout import Arrivals, Memory, ReplayRules
+from engine.replay.memory import class_place
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth, outlined
 from gpu_kernels import pool as shared
 from gpu_kernels.combine import combined
 from gpu_kernels.pool import FRESH, MOST, MOST_BOTH, NUMBERS, RESIDENTS, Pool, steps
 
-_class_of, _find_values = outlined(shared.class_of), outlined(shared.find_values)
+_find_values = outlined(shared.find_values)
 """Compiled without reference counts, as whatever takes arrays."""
+_class_of, _recency = kernel(shared.class_of), kernel(shared.recency)
 _DECAY = int(Structure.DECAY)
 
 
@@ -33,7 +35,19 @@ def _class(pool: Pool, rules: ReplayRules, slot: Records, side: Integer, now: In
     return _class_of(pool, side, first, np.float64(slot.importance), now - np.int64(slot.ts))
 
 
-@outlined
+@kernel
+def note_class(
+    pool: Pool, rules: ReplayRules, memory: Memory, side: Integer, at: Integer, now: Integer
+) -> None:
+    """Note the class of a tuple that has just been admitted."""
+    if pool.calibrated:
+        slot = memory.slots[nth(at)]
+        own = _class(pool, rules, slot, side, now)
+        memory.classes[nth(class_place(np.int64(slot.place)))] = own
+        memory.by_class[nth(own)] += 1
+
+
+@kernel
 def _note_key(
     pool: Pool, rules: ReplayRules, importance: float, memory: Memory, side: Integer, head: Integer,
     residents: Integer, now: Integer,
@@ -43,11 +57,20 @@ def _note_key(
     held = ((residents - 1) & (layout.CELL - 1)) + 1
     while cell != NONE:
         for position in range(held):
-            at = memory.links[nth(layout.CELL_INTS * cell + layout.CELL_SLOTS + position)]
-            slot = memory.slots[nth(at)]
-            if slot.ts < now:
-                value = combined(rules.combine, importance, slot.importance)
-                own = _class(pool, rules, slot, side, now)
+            own = np.int64(memory.classes[nth(class_place(layout.CELL * cell + position))])
+            by_age = own < shared.LEVELS and not pool.by_importance
+            older = True
+            if rules.after_admission or by_age:
+                at = memory.links[nth(layout.CELL_INTS * cell + layout.CELL_SLOTS + position)]
+                ts = memory.slots[nth(at)].ts
+                older = ts < now
+                if by_age:
+                    own = _recency(
+                        now - ts, pool.lifetime_left if side == 0 else pool.lifetime_right
+                    )
+            if older:
+                theirs = memory.cells[nth(layout.CELL_FLOATS * cell + position)]
+                value = combined(rules.combine, importance, theirs)
                 pool.n[FRESH + side, own] += steps(value, pool.scale)
         held = layout.CELL
         cell = np.int64(memory.links[nth(layout.CELL_INTS * cell + layout.CELL_NEXT)])
@@ -78,10 +101,19 @@ def note_outputs(
 def _count_residents(
     pool: Pool, rules: ReplayRules, memory: Memory, side: Integer, now: Integer
 ) -> None:
+    """Count a side's residents by class. O(CLASSES), or O(residents) if classes go by age."""
+    found, aged = pool.n[RESIDENTS + side], np.int64(0)
+    for i in range(shared.CLASSES):
+        by_age = i < shared.LEVELS and not pool.by_importance
+        aged += memory.by_class[nth(i)] if by_age else 0
+        found[i] = 0 if by_age else memory.by_class[nth(i)]
     at = memory.n[layout.OLDEST]
-    while at != NONE:
+    while aged > 0:
         slot = memory.slots[nth(at)]
-        pool.n[RESIDENTS + side, _class(pool, rules, slot, side, now)] += 1
+        own = _class(pool, rules, slot, side, now)
+        if own < shared.LEVELS:
+            found[own] += 1
+            aged -= 1
         at = np.int64(slot.newer)
 
 
@@ -89,7 +121,7 @@ def _count_residents(
 def find_values(
     pool: Pool | None, rules: ReplayRules, left_memory: Memory, right_memory: Memory, now: Integer
 ) -> None:
-    """Find the values of classes anew if it is time to, before step 5. O(residents) if it is."""
+    """Find the values of classes anew if it is time to, before step 5."""
     if pool is not None and pool.calibrated and shared.values_due(pool, now):
         _count_residents(pool, rules, left_memory, np.int64(0), now)
         _count_residents(pool, rules, right_memory, np.int64(1), now)

@@ -11,13 +11,16 @@ import numpy as np
 from engine.facts.key_links import KeyLinks
 from engine.policies import Structure, dgl, yield_
 from engine.replay import aged, decay, keyed, ranks, valued
-from engine.replay.layout import COUNT, Arrivals, Memory, ReplayRules
+from engine.replay.heap import precedes
+from engine.replay.layout import COUNT, HEAP, Arrivals, Memory, ReplayRules
 from engine.replay.memory import remove
+from engine.replay.pool import note_class
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth, outlined
 from gpu_kernels import pool as shared
-from gpu_kernels.pool import Pool, Rank, ranks_below
+from gpu_kernels.pool import VALUE, Pool, Rank, ranks_below
 
 _across = kernel(shared.across)
+_class_of, _weighed = kernel(shared.class_of), kernel(shared.weighed)
 _KEYED, _DECAY, _AGED, _VALUED, _STATIC = (
     int(each)
     for each in (
@@ -142,6 +145,58 @@ def _put(
     )
 
 
+@kernel
+def _replace(
+    rules: ReplayRules, memory: Memory, keys: Records, side: Integer, at: Integer, key: Integer,
+    now: Integer, row: Integer, seq: Integer, importance: float, m: float, priority: float,
+) -> Integer:  # fmt: skip
+    """Admit an arrival in the place of its side's least, as `_least` has found it."""
+    if rules.structure == _DECAY:
+        initial = dgl.initial(importance, m, rules.initial_by_importance)
+        value = initial + _lost(rules, side, now)
+        return decay.replace(
+            memory, keys, side, at, key, now, row, seq, importance, value, m, priority
+        )
+    return ranks.replace(
+        memory, keys, side, rules.ties_by_importance, key, now, row, seq, importance, priority, m
+    )
+
+
+@kernel
+def _is_last(rules: ReplayRules, memory: Memory, rank: Rank, side: Integer, now: Integer) -> bool:
+    """Return whether the tops of a side's heaps alone show that an arrival is its least. O(1).
+
+    No resident ranks below the top of its heap, though the top's tuple may be gone.
+    """
+    if rules.structure == _DECAY:
+        return decay.ranks_last(
+            memory, rank.priority, rank.importance, rank.m, rank.seq, _lost(rules, side, now)
+        )
+    if rules.structure == _STATIC and memory.n[HEAP] > 0:
+        return precedes(rank.priority, rank.importance, rank.m, rank.seq, memory.heap[0])
+    return False
+
+
+@kernel
+def _are_worth_more(
+    rules: ReplayRules, pool: Pool, memory: Memory, side: Integer, lowest: Rank, now: Integer
+) -> bool:
+    """Return whether the tops of a side's heaps alone show that all its residents are. O(1).
+
+    None is of a lower class than what ranks at or below the tops.
+    """
+    known, priority, importance = False, 0.0, 0.0
+    if rules.structure == _DECAY:
+        known, priority, importance = decay.floor(memory, _lost(rules, side, now))
+    elif rules.structure == _STATIC and memory.n[HEAP] > 0:
+        top = memory.heap[0]
+        known, priority, importance = True, np.float64(top.priority), np.float64(top.importance)
+    if not known or (priority <= 0.0 and not pool.by_importance):
+        return False
+    at = _class_of(pool, side, priority, importance, np.int64(0))
+    return bool(lowest.value < _weighed(pool.sums[VALUE + side, at], memory.n[COUNT]))
+
+
 @outlined
 def _admit(
     rules: ReplayRules, pool: Pool, memory: Memory, opposite: Memory, keys: Records,
@@ -163,14 +218,17 @@ def _admit(
             mine, my_m = importance, m
         lowest = Rank(0.0, priority, mine, my_m, now, side, seq)
         at, from_opposite = np.int64(NONE), False
-        if own_count > 0:
+        if own_count > 0 and not _is_last(rules, memory, lowest, side, now):
             slot, least = _least(rules, memory, keys, side, now)
             if not ranks_below(newest_first, lowest, least):
                 at, lowest = slot, least
-        if other_count > 0:
+        if pool.calibrated:
+            lowest = _across(pool, lowest, own_count + 1, now)
+        if other_count > 0 and not (
+            pool.calibrated and _are_worth_more(rules, pool, opposite, 1 - side, lowest, now)
+        ):
             slot, least = _least(rules, opposite, keys, 1 - side, now)
             if pool.calibrated:
-                lowest = _across(pool, lowest, own_count + 1, now)
                 least = _across(pool, least, other_count, now)
             if ranks_below(newest_first, least, lowest):
                 at, from_opposite = slot, True
@@ -180,9 +238,16 @@ def _admit(
             return
         if from_opposite:
             _drop(rules, opposite, memory, keys, theirs, 1 - side, at)
+        elif rules.structure in (_STATIC, _DECAY):
+            at = _replace(
+                rules, memory, keys, side, at, key, now, row, seq, importance, m, priority
+            )
+            note_class(pool, rules, memory, side, at, now)
+            return
         else:
             _drop(rules, memory, opposite, keys, partners, side, at)
-    _put(rules, memory, keys, side, key, now, row, seq, importance, m, priority, draw)
+    at = _put(rules, memory, keys, side, key, now, row, seq, importance, m, priority, draw)
+    note_class(pool, rules, memory, side, at, now)
 
 
 @kernel

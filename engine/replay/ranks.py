@@ -103,9 +103,22 @@ def admit(
     least(memory, keys)
     if precedes(priority, tie_importance, tie_m, seq, heap[0]):
         return
+    replace(memory, keys, side, by_importance, key, ts, row, seq, importance, priority, m)
+
+
+@kernel
+def replace(
+    memory: Memory, keys: Records, side: Integer, by_importance: bool, key: Integer, ts: Integer,
+    row: Integer, seq: Integer, importance: float, priority: float, m: float,
+) -> Integer:  # fmt: skip
+    """Admit an arrival in the place of the least, as `least` has found it; return its slot."""
+    heap = memory.heap
+    tie_importance = importance if by_importance else 0.0
+    tie_m = m if by_importance else 0.0
     remove(memory, keys, side, heap[0].what)
     at = insert(memory, keys, side, key, ts, row, seq, importance, priority, m)
-    sink(heap, n[HEAP], _TOP, priority, tie_importance, tie_m, seq, at, keys, _SLOTS)
+    sink(heap, memory.n[HEAP], _TOP, priority, tie_importance, tie_m, seq, at, keys, _SLOTS)
+    return at
 
 
 _STATIC, _DECAY = int(Structure.STATIC), int(Structure.DECAY)

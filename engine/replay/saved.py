@@ -17,7 +17,7 @@ from engine.runtime.jit import NONE, Ints
 from engine.runtime.streams import SIDES
 
 State: TypeAlias = dict[str, NDArray[Any]]
-_ARRAYS = ("slots", "cells", "value", "since", "heap", "zero", "log", "n")
+_ARRAYS = ("slots", "cells", "by_class", "value", "since", "heap", "zero", "log", "n")
 _RANKED = ("table", "runs")
 
 
