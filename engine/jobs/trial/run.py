@@ -16,7 +16,8 @@ from engine.jobs.trial.estimate import estimated
 from engine.jobs.trial.found import IMPORTANCE, Counted, Pair, Trial, best_of, ranked, whole
 from engine.jobs.trial.layout import TrialLayout
 from engine.jobs.trial.lead_in import after_lead_in, learns
-from engine.jobs.trial.stretches import DRAWS, STAGE, Stretch, affordable, drawn
+from engine.jobs.trial.screened import FINALISTS, finals, memories_of, screens, with_all
+from engine.jobs.trial.stretches import STAGE, Stretch, affordable, drawn
 from engine.runtime.randomness import uniforms
 from gpu_kernels.philox import PURPOSE_STRETCH
 
@@ -27,14 +28,8 @@ TUPLES_A_ROW = 4
 """The same for each tuple of the archives."""
 WEIGHTS = {"yield": 3, "age": 2}
 """Tuples that one of a policy counts as; 1 of the others."""
-FEW = 3
-"""Stretches drawn for the first round, at least, if candidates are tried with one memory."""
 MORE = (4, 2, 1)
 """Draws of the last round for each of the first: the first of these that can be afforded."""
-FINALISTS = 3
-"""Candidates with each memory that the last round replays, if it can be afforded."""
-QUARTER = 4
-"""Part of the candidates that the last round replays on stretches."""
 
 
 def run_trial(
@@ -63,11 +58,12 @@ def run_trial(
     -----
     Where that allows, every candidate is replayed on everything. If not, two rounds share it
     (successive halving). The first replays the candidates with one estimator on a few stretches;
-    with one of several memories where they would be too few. The second replays the best of them
-    on everything, or, where that takes more, a quarter of them on more stretches; with all memories
-    and estimators. Stretches are drawn systematically with probability by their work. Where windows
-    are so long that not even a few stretches can be afforded, the first candidates of the list are
-    replayed on everything.
+    with one of several memories where they would be too few, and then with one split a policy. The
+    second replays the best of them on everything, or, where that takes more, a quarter of them on
+    more stretches; with all memories, splits and estimators. As long as it can be afforded, half of
+    those are then replayed on twice as many. Stretches are drawn systematically with probability
+    by their work. Where windows are so long that not even one stretch can be afforded, the first
+    policies of the list are replayed on everything.
     """
     return _Rounds(layout, lanes, measure, seed, tuples).trial()
 
@@ -82,66 +78,50 @@ class _Rounds:
         self._replays = _Replays(layout, lanes)
         self._start = float(uniforms(seed, PURPOSE_STRETCH, 0, np.zeros(1, np.int64))[0])
         self._every = list(range(len(layout.places)))
+        self._screens = screens(layout)
 
     def trial(self) -> Trial:
         """Replay, and rank."""
         every, span = self._every, self._lanes.prepared.span
         if span is None or self._fits(every, self._tuples):
             return self._trial(whole(self._replays.whole(every)), every)
-        for tried in self._screened():
+        for screen in self._screens:
             stretches, number = affordable(
-                self._lanes, self._layout.exact, self._weights(tried), self._tuples / 2
+                self._lanes, self._layout.exact, self._weights(screen.cells), self._tuples / 2
             )
-            if number >= DRAWS:
+            if number >= screen.least:
                 break
-        if number < FEW:
+        else:
             return self._first_of_list()
         some = drawn(stretches, number, self._start)
-        left = self._tuples - self._on(stretches, some, tried)
-        self._replays.on(stretches, some, tried)
-        known = self._estimated(tried, stretches, some)
-        best = self._all_of(self._best(known, FINALISTS))
+        left = self._tuples - self._on(stretches, some, screen.cells)
+        self._replays.on(stretches, some, screen.cells)
+        known = self._estimated(screen.cells, stretches, some)
+        best = with_all(self._layout, self._best(known, FINALISTS), screen)
         if self._fits(best, left):
             known |= whole(self._replays.whole(best))
             return self._trial(known, best, len({*some}))
-        quarter = max(FINALISTS, len(tried) // len(self._memories(tried)) // QUARTER)
-        for count, more in product(range(quarter, 0, -1), MORE):
-            best = self._all_of(self._best(known, count))
+        for best, more in product(finals(self._layout, known, self._measure, screen), MORE):
             last = drawn(stretches, number, self._start, more)
             if self._on(stretches, last, best) <= left:
                 break
-        self._replays.on(stretches, last, best)
-        known |= self._estimated(best, stretches, last)
+        while True:
+            left -= self._on(stretches, last, best)
+            self._replays.on(stretches, last, best)
+            known |= self._estimated(best, stretches, last)
+            half, more = self._half(known, best), 2 * more
+            farther = drawn(stretches, number, self._start, more)
+            if not half or self._on(stretches, farther, half) > left:
+                break
+            best, last = half, farther
         counted = sum(stretches[at].counted for at in {*last})
         return self._trial(known, best, len({*last}), counted / self._rows)
 
-    def _screened(self) -> list[list[int]]:
-        """Return the cells of the first round: with all memories, or else with one of them."""
-        first: dict[tuple[str, str, int], int] = {}
-        for cell in self._every:
-            first.setdefault(self._key(cell), cell)
-        memories = self._memories(self._every)
-        middle = memories[len(memories) // 2]
-        one = [cell for (*_, memory), cell in first.items() if memory == middle]
-        return [list(first.values()), one] if len(memories) > 1 else [one]
-
-    def _key(self, cell: int) -> tuple[str, str, int]:
-        candidate, memory = self._layout.places[cell]
-        return candidate.policy, candidate.split, memory
-
-    def _memories(self, cells: Sequence[int]) -> list[int]:
-        return sorted({self._layout.places[cell].memory for cell in cells})
-
-    def _all_of(self, cells: Sequence[int]) -> list[int]:
-        """Return cells with all estimators, and with all memories if they had but one."""
-        wanted = {self._key(cell) for cell in cells}
-        if len(self._memories(cells)) == 1:
-            wanted = {
-                (policy, split, memory)
-                for policy, split, _ in wanted
-                for memory in self._memories(self._every)
-            }
-        return [cell for cell in self._every if self._key(cell) in wanted]
+    def _half(self, known: Mapping[int, Pair], cells: Sequence[int]) -> list[int]:
+        """Return the better half of cells with each memory; none of two."""
+        number = len(cells) // len(memories_of(self._layout, cells))
+        own = {cell: known[cell] for cell in cells}
+        return self._best(own, (number + 1) // 2) if number > 2 else []
 
     def _weights(self, cells: Sequence[int]) -> tuple[int, int]:
         """Return what a tuple counts under cells that do not learn, and those that do."""
@@ -165,14 +145,13 @@ class _Rounds:
         return total
 
     def _first_of_list(self) -> Trial:
-        """Replay on everything as many candidates as can be afforded, at least one."""
+        """Replay on everything as many policies, with a split each, as can be afforded; or one."""
         chosen: list[int] = []
-        keys = dict.fromkeys(self._key(cell)[:2] for cell in self._every)
-        for key in keys:
-            more = [cell for cell in self._every if self._key(cell)[:2] == key]
-            if chosen and not self._fits([*chosen, *more], self._tuples):
-                break
-            chosen += more
+        for cell in self._screens[-1].cells:
+            own = self._layout.places[cell].candidate
+            more = [at for at in self._every if self._layout.places[at].candidate == own]
+            if not chosen or self._fits([*chosen, *more], self._tuples):
+                chosen += more
         return self._trial(whole(self._replays.whole(chosen)), chosen)
 
     def _estimated(

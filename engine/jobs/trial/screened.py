@@ -1,0 +1,85 @@
+"""Which cells of a trial each of its rounds may replay."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from engine.jobs.trial.found import Pair, best_of
+from engine.jobs.trial.layout import TrialLayout
+from engine.jobs.trial.stretches import DRAWS
+from engine.options.budget import POOLED
+
+FEW = 3
+"""Stretches drawn for the first round, at least, if candidates are tried with one memory."""
+FINALISTS = 3
+"""Candidates with each memory that the last round replays, if it can be afforded."""
+QUARTER = 4
+"""Part of the candidates that the last round replays on stretches."""
+
+
+class Screen(NamedTuple):
+    """What the first round may replay."""
+
+    cells: list[int]
+    least: int
+    """Draws without which it is not worth while."""
+
+
+def screens(layout: TrialLayout) -> list[Screen]:
+    """Return what the first round may replay, what takes most first.
+
+    One estimator with every policy, split and memory; or else with one memory; or else with one
+    split as well, the pooled one if a policy has it.
+    """
+    first: dict[tuple[str, str, int], int] = {}
+    for cell, (candidate, memory) in enumerate(layout.places):
+        first.setdefault((candidate.policy, candidate.split, memory), cell)
+    memories = memories_of(layout, first.values())
+    middle = memories[len(memories) // 2]
+    one = [cell for (*_, memory), cell in first.items() if memory == middle]
+    by_policy: dict[str, int] = {}
+    for cell in one:
+        candidate = layout.places[cell].candidate
+        if candidate.policy not in by_policy or candidate.split == str(POOLED):
+            by_policy[candidate.policy] = cell
+    several = [Screen(list(first.values()), DRAWS)] if len(memories) > 1 else []
+    return [*several, Screen(one, FEW), Screen(list(by_policy.values()), 1)]
+
+
+def memories_of(layout: TrialLayout, cells: Collection[int]) -> list[int]:
+    """Return the memories of cells, ascending."""
+    return sorted({layout.places[cell].memory for cell in cells})
+
+
+def with_all(layout: TrialLayout, cells: Sequence[int], screen: Screen) -> list[int]:
+    """Return cells with all estimators, and all memories and splits if but one was screened."""
+    tried = [layout.places[cell] for cell in screen.cells]
+    one_memory = len({place.memory for place in tried}) == 1
+    policies = {place.candidate.policy for place in tried}
+    one_split = len({place.candidate[:2] for place in tried}) == len(policies)
+    places = [layout.places[cell] for cell in cells]
+    wanted = {
+        (place.candidate.policy, one_split or place.candidate.split, one_memory or place.memory)
+        for place in places
+    }
+    return [
+        cell
+        for cell, (candidate, memory) in enumerate(layout.places)
+        if (candidate.policy, one_split or candidate.split, one_memory or memory) in wanted
+    ]
+
+
+def finals(
+    layout: TrialLayout, known: Mapping[int, Pair], measure: str, screen: Screen
+) -> Iterator[list[int]]:
+    """Yield what the second round may replay on stretches, what takes most first."""
+    memories = memories_of(layout, screen.cells)
+    quarter = max(FINALISTS, len(screen.cells) // len(memories) // QUARTER)
+    for count in range(quarter, 0, -1):
+        yield with_all(layout, best_of(layout, known, measure, count), screen)
+    best = best_of(layout, known, measure, 1)
+    if len(memories) == 1:
+        own = layout.places[best[0]].candidate
+        best = [cell for cell, place in enumerate(layout.places) if place.candidate == own]
+    yield best
