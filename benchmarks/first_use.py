@@ -1,8 +1,9 @@
 """CPU seconds of commands with an empty cache, and again with what they left there.
 
-Streams of 1,000 rows. A replay under one policy comes first; each other command starts from what
-that left in the cache. `replay` without a policy tries those of every kind, in memories for each
-side and for both. `warm` does all of it, and what goes through facts. One core, with start-up.
+Streams of 1,000 rows. `replay` starts from an empty cache: first under one policy, then without one,
+which tries those of every kind, in memories for each side and for both. So does `warm`, which does
+all of it, and what goes through facts. Each other command starts from what the first replay left.
+One core, with start-up; Python's bytecode is there, as where winnow was installed.
 
     python benchmarks/first_use.py [--only COMMANDS] [--json FILE]
 """
@@ -10,6 +11,7 @@ side and for both. `warm` does all of it, and what goes through facts. One core,
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
 import resource
@@ -24,7 +26,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from replay_throughput import one_core, versions
 
-RESULTS = Path(__file__).resolve().parent / "results" / "first_use.json"
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "first_use.json"
 ROWS, KEYS = 1000, 80
 _PAIR = "--left {data}/left.parquet --right {data}/right.parquet --on k --time t"
 _WITHIN = f"{_PAIR} --window 100 --memory 32"
@@ -75,11 +78,13 @@ def write_streams(data: Path) -> None:
 
 def spent(name: str, data: Path, cache: Path) -> float:
     """Run a command in a process of its own; return its CPU seconds."""
+    environment = os.environ | {"WINNOW_CACHE": str(cache)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     words = COMMANDS[name].format(data=data).split()
     subprocess.run(  # noqa: S603 - our own command line
         [sys.executable, "-m", "engine.commands", *words], capture_output=True, check=True,
-        env=os.environ | {"WINNOW_CACHE": str(cache)},
+        env=environment,
     )  # fmt: skip
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     (data / "profile.json").unlink(missing_ok=True)
@@ -93,6 +98,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, default=RESULTS)
     args = parser.parse_args(argv)
     one_core()
+    for package in ("engine", "gpu_kernels", "winnow"):  # as an installation does
+        compileall.compile_dir(HERE.parent / package, quiet=1)
     rows = []
     with tempfile.TemporaryDirectory() as place:
         data, first = Path(place), Path(place, "first")
@@ -104,7 +111,7 @@ def main(argv: list[str] | None = None) -> int:
             if name != FIRST:
                 cache = data / "own"
                 shutil.rmtree(cache, ignore_errors=True)
-                if name != "warm":
+                if name not in ("replay", "warm"):
                     shutil.copytree(first, cache)
             cold, again = spent(name, data, cache), spent(name, data, cache)
             rows.append({"command": name, "cold": round(cold, 2), "again": round(again, 2)})

@@ -107,6 +107,13 @@ def pool_of(
     )  # fmt: skip
 
 
+def no_pool() -> Pool:
+    """Return what stands for a memory of both sides where each has its own; it has -1 tuples."""
+    return pool_of(
+        -1, calibrated=False, by_importance=False, unit=1.0, counts=False, lifetimes=(1, 1), t0=0
+    )
+
+
 @portable
 def steps(value: float, scale: float) -> Integer:
     """Return a value of 0 or more in whole steps."""

@@ -17,7 +17,7 @@ from engine.policies import Structure
 from engine.replay import aged, keyed, layout, valued
 from engine.replay.layout import Arrivals, Memory, ReplayRules, Tallies, Window
 from engine.replay.memory import remove
-from engine.runtime.jit import NONE, Integer, Ints, Records, jit, kernel, nth, prefetch
+from engine.runtime.jit import NONE, Integer, Records, kernel, nth, prefetch
 
 _KEYED, _AGED, _VALUED = int(Structure.KEYED), int(Structure.AGED), int(Structure.VALUED)
 _FAR, _NEAR = 24, 8
@@ -51,30 +51,6 @@ def match_count(
             lifetime, first = rules.window_left + 1, rules.first_left
         return seen * (np.float64(lifetime) / np.float64(now - first + 1))
     return np.float64(held)
-
-
-def carry_counts(
-    old: KeyLinks, links: KeyLinks, old_to_new: Ints, keys: Records, estimator: int
-) -> None:
-    """Carry match counts over to other links, and count what is there for ids that are new."""
-    kept = old_to_new >= 0
-    assert old.counts is not None and links.counts is not None  # noqa: S101, PT018 - they have them
-    links.counts[old_to_new[kept]] = old.counts[kept]
-    _count_ahead(links, keys, int(kept.sum()), estimator)
-
-
-@jit
-def _count_ahead(links: KeyLinks, keys: Records, known: int, estimator: int) -> None:
-    """Count what is there of the first `known` ids among the matches of those that are to come."""
-    for key in range(known):
-        there = np.int64(0)
-        for side in range(2):
-            mine = keys[nth(2 * key + side)]
-            there += mine.window if estimator == layout.WINDOW_ESTIMATOR else mine.residents
-        if there > 0:
-            for place in range(links.first[key], links.first[key + 1]):
-                if links.other[place] >= known:
-                    links.counts[links.other[place]] += np.int32(1)  # type: ignore[index]
 
 
 @kernel

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +25,10 @@ from engine.replay.allocate import (
     parts_of,
     set_tables,
 )
-from engine.replay.instant import carry_counts
+from engine.replay.common import Kernels
 from engine.replay.layout import Arrivals, Outputs, ReplayRules, Tallies, Window
 from engine.replay.ranks import RetentionPlan
+from engine.replay.renumber import carry_counts, renumbered
 from engine.replay.settings import ReplaySettings, arrival_callback, now_callback
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import NONE, Floats, Ints, Records
@@ -63,6 +65,8 @@ class LaneReplay:
         What facts join, where an id's partner is not the opposite one of the same id.
     facts : FactIndex, optional
         These facts, for a policy that learns from all that arrives.
+    spares : bool
+        Replay short lanes by the kernel for all policies, rather than compile the policy's own.
 
     Notes
     -----
@@ -83,6 +87,7 @@ class LaneReplay:
         plan: RetentionPlan | None = None,
         key_links: tuple[KeyLinks, KeyLinks] | None = None,
         facts: FactIndex | None = None,
+        spares: bool = False,
     ) -> None:
         structure = settings.structure if plan is None else Structure.PLANNED
         counts = settings.counts and structure is not Structure.PLANNED
@@ -104,6 +109,9 @@ class LaneReplay:
             join_memory(self.rules.budget_left, structure, curves[0], buckets, classes=classes),
             join_memory(self.rules.budget_right, structure, curves[1], buckets, classes=classes),
         )
+        rows = profile.left.rows + profile.right.rows
+        self._kernel: Callable[..., bool] = kernel.replay
+        self._kernels = Kernels(self.rules, self._pool, rows, spares=spares)
         self._windows = (SlidingWindow(), SlidingWindow())
         self._keys: Records = np.zeros(0, layout.KEY)
         edges = np.zeros(1, np.int64) if bin_edges is None else bin_edges
@@ -163,13 +171,15 @@ class LaneReplay:
         )
         for part in parts_of(arrivals, valued):
             set_tables(self._memories, part[2])
-            done = False
+            tuples = part[0].ts.size + part[1].ts.size
+            done, ends = False, None
             while not done:
-                done = kernel.replay(
-                    self.rules, *self._memories, self._keys, *self._partners, part[0], part[1],
-                    windows[0], windows[1], self._out, tallies, self._progress, self._sums,
-                    self._at_arrival, self._now, self._pool,
+                between: tuple[Any, ...] = (
+                    *self._memories, self._keys, *self._partners, part[0], part[1], *windows,
+                    self._out, tallies, self._progress, self._sums, self._at_arrival, self._now,
                 )  # fmt: skip
+                ends = ends or self._kernels.choose(tuples, between)
+                done = self._kernel(ends[0], *between, ends[1])
                 written = int(self._progress[layout.WRITTEN])
                 self._progress[layout.WRITTEN] = 0
                 if written:
@@ -234,24 +244,10 @@ class LaneReplay:
             New id of each old one; -1 for ids without an unexpired tuple, which are forgotten.
         """
         kept = np.flatnonzero(old_to_new[: self.by_key.size] >= 0)
-        keys = self._keys
-        for side, memory in enumerate(self._memories):
-            residents = memory.slots["seq"] != NONE
-            memory.slots["key"][residents] = old_to_new[memory.slots["key"][residents]]
-            if self._structure is Structure.KEYED:
-                entries = memory.heap[: memory.n[layout.HEAP]]
-                entries["what"] = old_to_new[entries["what"]]
-                changed = kept[keys["dirty"][2 * kept + side] != layout.CLEAN]
-                keys["dirty"][2 * kept + side] = layout.CLEAN
-                renamed = old_to_new[changed]
-                keys["dirty"][2 * changed + side] = np.r_[renamed[1:], NONE][: changed.size]
-                memory.n[layout.DIRTY] = renamed[0] if changed.size else NONE
-            window = self._windows[side]
-            begin = int(memory.n[layout.WINDOW_AT])
-            memory.n[layout.WINDOW_AT] = 0
-            window.ts = window.ts[begin:]
-            window.key = old_to_new[window.key[begin:]].astype(np.int32)
-        self._keys = keys.reshape(-1, 2)[kept].reshape(-1).copy()
+        self._keys = renumbered(
+            self._keys, self._memories, self._windows, old_to_new, kept,
+            keyed=self._structure is Structure.KEYED,
+        )  # fmt: skip
         self.by_key = self.by_key[kept]
         self.importance_by_key = self.importance_by_key[kept]
 

@@ -187,6 +187,13 @@ class ReplayRules(NamedTuple):
     initial_by_importance: bool
 
 
+class CommonRules(ReplayRules):
+    """The rules of any structure, for the kernel that serves all (`engine.replay.common`)."""
+
+    CALLS = True
+    __slots__ = ()
+
+
 def _fixed(structure: Structure) -> type[ReplayRules]:
     """Make the type of the rules of a structure, which kernels are compiled for."""
     name = f"{structure.name.title()}Rules"

@@ -23,7 +23,7 @@ _DECAY = int(Structure.DECAY)
 @kernel
 def is_shared(pool: Pool | None) -> bool:
     """Return whether both sides have one memory."""
-    return pool is not None
+    return pool is not None and pool.memory >= 0
 
 
 @kernel

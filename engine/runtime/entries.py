@@ -21,17 +21,16 @@ from typing import Any
 
 from llvmlite import binding as llvm
 from numba import _dynfunc
-from numba.core import codegen, ir, types
+from numba.core import codegen, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler import CompilerBase
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.compiler_machinery import FunctionPass, register_pass
-from numba.core.ir_utils import get_definition, guard
+from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
-from numba.core.untyped_passes import DeadBranchPrune
 
 from engine.runtime.kept import ANY_PROCESSOR, COMPILED, kernel_cache, shipped_kernels
+from engine.runtime.passes import calls_parts, fixed_fields, passes
 from engine.runtime.source import PACKAGES, module_digest
 
 _LEVEL_OF_CASES = 1
@@ -42,10 +41,18 @@ _CACHE, _SHIPPED = kernel_cache(), shipped_kernels()
 class _Library(codegen.JITCodeLibrary):  # type: ignore[misc]
     """An entry's code."""
 
+    _final_module: llvm.ModuleRef
     level: int | None = None
     """LLVM's, if it is not numba's."""
+    calls = False
+    """Whether parts are called: compiled several times as fast, and run several times as slow."""
 
     def _optimize_final_module(self) -> None:
+        if self.calls:
+            inlining: llvm.ModuleRef = self._final_module
+            called = str(inlining).replace("alwaysinline", "nounwind")
+            self._final_module = llvm.parse_assembly(called)
+            self._final_module.name = inlining.name
         if self.level is None:
             super()._optimize_final_module()
             return
@@ -85,18 +92,14 @@ class _PartLibrary(_Library):
         self._finalized = True
 
 
-def _fixed_fields(kind: types.Type) -> dict[str, Any]:
-    """Return the fields that are constants of an argument's type."""
-    return getattr(getattr(kind, "instance_class", None), "FIXED", {})
-
-
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _EntryLowering(NativeLowering):  # type: ignore[misc]
     _name = "entry_lowering"
 
     def run_pass(self, state: Any) -> bool:  # noqa: ANN401 - numba's
         state.library = _Library(state.targetctx.codegen(), state.func_id.func_qualname)
-        if any(map(_fixed_fields, state.args)):
+        state.library.calls = any(map(calls_parts, state.args))
+        if state.library.calls or any(map(fixed_fields, state.args)):
             state.library.level = _LEVEL_OF_CASES
         state.library.enable_object_caching()
         return bool(super().run_pass(state))
@@ -124,47 +127,12 @@ class _PartLowering(NativeLowering):  # type: ignore[misc]
         return True
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _FixedFields(FunctionPass):  # type: ignore[misc]
-    """Writes the constants of arguments' types in place of their fields."""
-
-    _name = "fixed_fields"
-
-    def __init__(self) -> None:
-        FunctionPass.__init__(self)
-
-    def run_pass(self, state: Any) -> bool:  # noqa: ANN401 - numba's
-        known = state.func_ir
-        for block in known.blocks.values():
-            for line in block.body:
-                value = getattr(line, "value", None)
-                if not isinstance(value, ir.Expr) or value.op != "getattr":
-                    continue
-                source = guard(get_definition, known, value.value)
-                if not isinstance(source, ir.Arg):
-                    continue
-                fixed = _fixed_fields(state.args[source.index])
-                if value.attr in fixed:
-                    line.value = ir.Const(fixed[value.attr], line.loc)
-                    found = known._definitions[line.target.name]
-                    found[found.index(value)] = line.value
-        return True
-
-
 class _PartCompiler(CompilerBase):  # type: ignore[misc]
     lowering: type[NativeLowering] = _PartLowering
 
     def define_pipelines(self) -> list[Any]:
         """Return numba's, with fixed fields and the lowering of this class."""
-        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes = []
-        for own, meaning in manager.passes:
-            if own is DeadBranchPrune:
-                passes.append((_FixedFields, "write constants of types for fields"))
-            passes.append((self.lowering if own is NativeLowering else own, meaning))
-        manager.passes = passes
-        manager.finalize()
-        return [manager]
+        return [passes(self.state, self.lowering)]
 
 
 class _EntryCompiler(_PartCompiler):
@@ -266,6 +234,19 @@ class Entry(CPUDispatcher):  # type: ignore[misc]
     @property
     def _numba_type_(self) -> types.Dispatcher:
         return types.Dispatcher(self.part)
+
+    def is_there(self, *arguments: Any) -> bool:  # noqa: ANN401 - whatever it is called with
+        """Return whether it is compiled for such arguments, here or on disk."""
+        kinds = tuple(map(self.typeof_pyval, arguments))
+        with global_compiler_lock:
+            if kinds in self.overloads:
+                return True
+            found = self._cache.load_overload(kinds, self.targetctx)
+            if found is None:
+                return False
+            self.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
+            self.add_overload(found)
+            return True
 
     def compile(self, sig: Any) -> Any:  # noqa: ANN401 - numba's
         """Compile, without collections of garbage: there is none, and many young objects."""

@@ -35,6 +35,8 @@ class Cell(NamedTuple):
     """AGE's curves of left and right."""
     sampling: Sampling | None = None
     """Of a sampling policy."""
+    spares: bool = False
+    """Whether the cell is too short to compile a kernel for."""
 
     @property
     def windows(self) -> tuple[int, int]:

@@ -209,7 +209,7 @@ class _Running:
         self._cell = cell
         self._replay = LaneReplay(
             cell.settings, cell.profile, cell.budget, curves=age.as_arrays(cell.curves),
-            emit=False, key_links=key_links,
+            emit=False, key_links=key_links, spares=cell.spares,
         )  # fmt: skip
         self._seconds = 0.0
 
@@ -279,7 +279,7 @@ def _wants(cells: Sequence[Cell], counters: Sequence[ExactCounter]) -> Wants:
 
 def _compile(cells: Sequence[Cell], *, through_facts: bool) -> None:
     """Have the kernel compiled, or loaded, before any cell's time is taken."""
-    if cells:
+    if not all(cell.spares for cell in cells):
         none = np.empty(0, np.int64)
         empty, ids = StreamBatch(none, none, none, np.empty(0)), np.empty(0, np.int32)
         profile = LaneProfile(*(SideProfile(0, 0, 0, 0, 0.0),) * 2)

@@ -111,7 +111,7 @@ def cells_of(
         budgets = lane_budgets(job.memory, lanes.groups, models, own.the_policy, job.split)
         shape = curves_cut(curves, own) if by_age else (None, None)
         for i, profile in enumerate(profiles):
-            cells[i].append(Cell(number, own, budgets[i], profile, shape))
+            cells[i].append(Cell(number, own, budgets[i], profile, shape, spares=True))
     return cells, profiles
 
 

@@ -1,0 +1,69 @@
+"""Which kernel replays a lane: that of its policy's kind, or one for all kinds.
+
+A kernel of a kind takes seconds to compile, and a trial would need ten of them. The one for all
+decides at every step what the others know as they are compiled, and calls what they contain: it
+takes as long to compile as three of them, and runs several times as long. All are compiled from the
+same source, and their rows are equal.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from numba import config
+
+from engine.replay import kernel
+from engine.replay.layout import CommonRules, ReplayRules
+from gpu_kernels.pool import Pool, no_pool
+
+TUPLES = 100_000
+"""Replayed under one kind by the kernel for all, in a process, before the kind's own is compiled.
+Lanes of more tuples never begin with it."""
+_REPLAYED: Counter[tuple[type, bool]] = Counter()
+
+
+class Kernels:
+    """Chooses the kernel of a lane, batch by batch: the state that they work on is the same.
+
+    Parameters
+    ----------
+    rules : ReplayRules
+        Of the type of its kind.
+    pool : Pool or None
+    rows : int
+        Tuples of the lane.
+    spares : bool
+        Whether the kernel for all may be compiled. If not, it is used only where it is there and
+        the kind's own is not.
+    """
+
+    def __init__(self, rules: ReplayRules, pool: Pool | None, rows: int, *, spares: bool) -> None:
+        self._own = rules, pool
+        self._common = CommonRules(*rules), no_pool() if pool is None else pool
+        self._kind = type(rules), pool is None
+        self._spares = spares
+        self._settled = bool(config.DISABLE_JIT) or rows > TUPLES
+
+    def choose(self, tuples: int, arguments: tuple[Any, ...]) -> tuple[ReplayRules, Pool | None]:
+        """Return the rules and the pool, whose types tell the kernel, for a batch.
+
+        Parameters
+        ----------
+        tuples : int
+            Of the batch.
+        arguments : tuple
+            What the kernel takes between the two.
+        """
+        if not self._settled:
+            _REPLAYED[self._kind] += tuples
+            self._settled = _REPLAYED[self._kind] > TUPLES or _is_there(self._own, arguments)
+            if not (self._settled or self._spares):
+                self._settled = not _is_there(self._common, arguments)
+        return self._own if self._settled else self._common
+
+
+def _is_there(ends: tuple[ReplayRules, Pool | None], arguments: tuple[Any, ...]) -> bool:
+    """Return whether a kernel has been compiled."""
+    there: bool = kernel.replay.is_there(ends[0], *arguments, ends[1])  # type: ignore[attr-defined]
+    return there
