@@ -1,9 +1,9 @@
 """CPU seconds of commands with an empty cache, and again with what they left there.
 
-Streams of 1,000 rows. `replay` starts from an empty cache: first under one policy, then without one,
-which tries those of every kind, in memories for each side and for both. So does `warm`, which does
-all of it, and what goes through facts. Each other command starts from what the first replay left.
-One core, with start-up; Python's bytecode is there, as where winnow was installed.
+Streams of 1,000 rows. `replay` starts from an empty cache: first under one policy, then without
+one, which tries those of every kind, in memories for each side and for both. So does `warm`, which
+does all of it, and what goes through facts. Each other command starts from what the first replay
+left. One core, with start-up; Python's bytecode is there, as where winnow was installed.
 
     python benchmarks/first_use.py [--only COMMANDS] [--json FILE]
 """
