@@ -36,7 +36,7 @@ class Cell(NamedTuple):
     sampling: Sampling | None = None
     """Of a sampling policy."""
     spares: bool = False
-    """Whether the cell is too short to compile a kernel for."""
+    """Whether a short lane is replayed by the kernel for all policies (`engine.replay.common`)."""
 
     @property
     def windows(self) -> tuple[int, int]:
