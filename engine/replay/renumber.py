@@ -1,4 +1,4 @@
-"""Other ids for the keys of a replay that goes on: those that nobody needs any more are forgotten."""
+"""Other ids for the keys of a replay that goes on: those that nobody needs are forgotten."""
 
 from __future__ import annotations
 
