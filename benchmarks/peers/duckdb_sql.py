@@ -11,8 +11,6 @@ import duckdb
 
 from peers.workloads import Workload
 
-PLAIN = 1e10
-"""Candidates beyond which the plain join is left out: it takes minutes, then hours."""
 Answer = tuple[int, float]
 
 
@@ -87,8 +85,7 @@ def queries(work: Workload, threads: int, what: str) -> dict[str, Callable[[], A
         return int(found[0]), float(found[1] or 0.0) if len(found) > 1 else 0.0
 
     found: dict[str, Callable[[], Answer]] = {}
-    two = len(work.files) == 2
-    if what == "count" and work.candidates <= PLAIN and (two or work.band is not None):
+    if what == "count":
         found["plain"] = partial(ask, "plain", 0, {})
     if what == "count" and work.band is not None:
         found["inequality join"] = partial(ask, "ranges", 0, {})

@@ -60,13 +60,12 @@ def placed(
 def queries(work: Workload, threads: int, what: str) -> dict[str, Callable[[], Answer]]:
     """Return ways to count a workload; pandas has one thread."""
     del threads
-    if what == "pairs":
-        return {}
-    frames = [pd.read_parquet(file, columns=work.columns) for file in work.files]
+    names = [*work.columns, *(["row"] if what == "pairs" else [])]
+    frames = [pd.read_parquet(file, columns=names) for file in work.files]
 
     def ask(widths: dict[str, float]) -> Answer:
         if what == "parquet":
-            given = [pd.read_parquet(file, columns=work.columns) for file in work.files]
+            given = [pd.read_parquet(file, columns=names) for file in work.files]
         else:
             given = frames
         outputs, worth = 0, 0.0
@@ -80,9 +79,11 @@ def queries(work: Workload, threads: int, what: str) -> dict[str, Callable[[], A
                         a, b = joined[f"{column}{other}"], joined[f"{column}{side}"]
                         joined = joined[(b >= a - reach) & (b <= a + reach)]
             outputs += len(joined)
-            if work.band is None:
-                names = [f"importance{side}" for side in range(len(parts))]
-                worth += float(joined[names].to_numpy().min(axis=1).sum(dtype=np.float64))
+            if what == "pairs":
+                worth += float((joined["row0"] + 3 * joined["row1"]).sum())
+            elif work.band is None:
+                own = [f"importance{side}" for side in range(len(parts))]
+                worth += float(joined[own].to_numpy().min(axis=1).sum(dtype=np.float64))
         return outputs, worth
 
     found: dict[str, Callable[[], Answer]] = {}

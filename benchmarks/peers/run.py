@@ -1,13 +1,16 @@
 """Measure winnow beside other engines, and what it finds with less memory or work.
 
-    python benchmarks/peers [--quick] [--workload W1,taq] [--what count,pairs,parquet]
+    python benchmarks/peers [--quick] [--workload W1,taq] [--what count,pairs,parquet] \
+        [--engine DuckDB,Polars]
 
 Workloads are W1, W2, W2z (two streams, equal keys), W3, W4 (band joins of three and two), E3 (three
 streams, equal keys), and a natural join of each archive in WINNOW_DATA. Streams are in memory, but
 with `parquet`. All engines use the same number of threads. Every engine runs all of its
-formulations once, and each answer must equal winnow's; the fastest of each engine then run in turn
-with winnow. Medians go to benchmarks/results/peers.json, and tables into the documents that have
-marks for them; of a quick run, everything goes to build/peers.
+formulations once, and each answer must equal winnow's; its fastest then runs in turn with winnow's
+exact join, so that the two have the same machine. A query that takes longer than `--limit` is
+stopped, one that takes longer than 20 s is run once. Medians are merged into
+benchmarks/results/peers.json, workload by workload and engine by engine, and tables into the
+documents that have marks for them; of a quick run, everything goes to build/peers.
 """
 
 from __future__ import annotations
@@ -20,126 +23,196 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from reproduce.record import ROOT, about, filled
 
 from peers import tables
 from peers.spark_joins import refused
-from peers.worker import APPROXIMATE, ENGINES, Engine, Run
+from peers.worker import APPROXIMATE, ENGINES, Engine, Run, StoppedError
 from peers.workloads import Workload, known, make
 
 RESULTS = ROOT / "benchmarks" / "results" / "peers.json"
 QUICK = ROOT / "build" / "peers"
 QUICK_SCALE = 0.02
-LONG = 20.0
-"""Seconds of a first run after which a query is not run again."""
+LONG, SHORT = 20.0, 1.0
+"""Seconds of a first run after which a query is not run again, and before which thrice as often."""
+PLAIN = {"DuckDB": {"plain"}, "Polars": {"plain", "join_where"}, "Spark SQL": {"plain"}}
+"""Queries that say no more than what is joined; other engines have none."""
 Row = dict[str, Any]
 
 
-def equal(one: Run, other: Run) -> bool:
-    """Return whether two engines answer alike; sums are rounded in different orders."""
-    return one.outputs == other.outputs and math.isclose(one.value, other.value, rel_tol=1e-9)
+class Asked(NamedTuple):
+    """What is measured of a workload, and how."""
+
+    work: Workload
+    what: str
+    """count, pairs, or parquet (count from files)."""
+    threads: int
+    repeats: int
+    limit: float
+    """Seconds after which a query is stopped."""
+
+    def engine(self, name: str) -> Engine:
+        """Return an engine's process."""
+        return Engine(name, self.work, self.threads, self.what)
+
+    def row(self, who: str, **own: Any) -> Row:  # noqa: ANN401 - what JSON takes
+        """Return a row of the record."""
+        return {"workload": self.work.name, "what": self.what, "who": who, **own}
+
+    def medians(self, who: str, query: str, runs: Sequence[Run], ours: float) -> Row:
+        """Return the medians of a query's runs; `ours` is winnow's of the same minutes."""
+        of = {name: statistics.median(getattr(run, name) for run in runs) for name in Run._fields}
+        return self.row(
+            who, query=query, tuples=self.work.tuples, outputs=runs[0].outputs,
+            value=runs[0].value, seconds=round(of["seconds"], 4), ours=round(ours, 4),
+            cpu=round(of["cpu"], 3), mib=round(of["mib"]), runs=len(runs),
+        )  # fmt: skip
 
 
-def row_of(work: Workload, what: str, who: str, query: str, runs: Sequence[Run]) -> Row:
-    """Return the medians of a query's runs."""
-    middle = {name: statistics.median(getattr(run, name) for run in runs) for name in Run._fields}
-    return {
-        "workload": work.name, "what": what, "who": who, "query": query, "tuples": work.tuples,
-        "outputs": runs[0].outputs, "value": runs[0].value, "seconds": round(middle["seconds"], 4),
-        "cpu": round(middle["cpu"], 3), "mib": round(middle["mib"]), "runs": len(runs),
-    }  # fmt: skip
+def agreed(run: Run, exact: Run, who: str) -> Run:
+    """Return a run that answers as winnow does; leave with an error otherwise."""
+    if run.outputs != exact.outputs or not math.isclose(run.value, exact.value, rel_tol=1e-9):
+        sys.exit(f"{who}: {run}, but winnow: {exact}")  # sums are rounded in different orders
+    return run
 
 
-def first_runs(engine: Engine, exact: Run | None) -> dict[str, Run]:
-    """Run all queries of an engine once; leave with an error if an answer is not the exact one."""
-    found = {}
+def first_runs(asked: Asked, name: str, exact: Run) -> tuple[Engine, dict[str, Run | None]]:
+    """Run all queries of an engine once; None of those that were stopped."""
+    engine = asked.engine(name)
+    found: dict[str, Run | None] = {}
     for query in engine.queries:
-        found[query] = run = engine.run(query)
-        print(f"  {engine.name}, {query}: {run.seconds:.3f} s", file=sys.stderr, flush=True)
-        if exact is not None and not equal(run, exact):
-            sys.exit(f"{engine.name}, {query}: {run}, but winnow: {exact}")
-    return found
+        try:
+            run = engine.run(query, asked.limit)
+        except StoppedError as error:
+            print(f"  {error}", file=sys.stderr, flush=True)
+            found[query] = None
+            engine = asked.engine(name)
+            continue
+        print(f"  {name}, {query}: {run.seconds:.3f} s", file=sys.stderr, flush=True)
+        found[query] = run if name == APPROXIMATE else agreed(run, exact, f"{name}, {query}")
+    return engine, found
 
 
-def compared(
-    work: Workload, what: str, engines: Sequence[str], threads: int, repeats: int
-) -> list[Row]:
-    """Compare answers, then time the fastest query of each engine in turn."""
-    open_: dict[str, Engine] = {"winnow": Engine("winnow", work, threads, what)}
-    left_out: list[Row] = []
-    runs: dict[tuple[str, str], list[Run]] = {}
+def beside(asked: Asked, name: str, winnow: Engine, exact: Run) -> tuple[list[Row], list[Run]]:
+    """Measure an engine beside winnow; return its rows, and winnow's runs."""
+    if name == "Spark streams" and (why := refused(asked.work, asked.what)):
+        return [asked.row(name, left_out=why)], []
+    engine, first = first_runs(asked, name, exact)
+    ended = {query: run for query, run in first.items() if run is not None}
+    fastest = min(ended, key=lambda query: ended[query].seconds, default="")
+    again = [query for query in ended if name == APPROXIMATE or query == fastest]
+    if name != APPROXIMATE and ended and ended[fastest].seconds > LONG:
+        again = []
+    runs: dict[str, list[Run]] = {query: [] for query in again}
+    ours: list[Run] = []
+    short = bool(ended) and ended[fastest].seconds < SHORT
+    for _ in range(asked.repeats * (3 if short else 1)):
+        ours.append(agreed(winnow.run(winnow.queries[0]), exact, "winnow"))
+        for query, own in runs.items():
+            own.append(engine.run(query))
+            if name != APPROXIMATE:
+                agreed(own[-1], exact, f"{name}, {query}")
+    engine.end()
+    middle = statistics.median(run.seconds for run in ours)
+    rows = [
+        asked.medians(name, query, runs.get(query) or [run], middle)
+        for query, run in ended.items()
+    ]  # fmt: skip
+    rows += [
+        asked.row(name, query=query, stopped=asked.limit, ours=round(middle, 4))
+        for query in first if query not in ended
+    ]  # fmt: skip
+    asked_plain = PLAIN.get(name, set()) & {query.split(",")[0] for query in first}
+    if asked.what == "count" and name in PLAIN and not asked_plain:
+        size = f"{asked.work.candidates:.2g}"
+        rows.append(asked.row(name, left_out=f"its plain join would compare {size} pairs"))
+    return rows, ours
+
+
+def compared(asked: Asked, engines: Sequence[str]) -> list[Row]:
+    """Measure engines beside winnow."""
+    winnow = asked.engine("winnow")
     try:
-        query = open_["winnow"].queries[0]
-        open_["winnow"].run(query)  # compiles
-        exact = open_["winnow"].run(query)
-        fastest = {"winnow": query}
+        query = winnow.queries[0]
+        winnow.run(query)  # compiles
+        exact = winnow.run(query)
+        rows: list[Row] = []
+        ours: list[Run] = []
         for name in engines:
-            if name == "Spark streams" and (why := refused(work, what)):
-                left_out.append({"workload": work.name, "what": what, "who": name, "left_out": why})
-                continue
-            open_[name] = engine = Engine(name, work, threads, what)
-            approximate = name == APPROXIMATE
-            found = first_runs(engine, None if approximate else exact)
-            if approximate and found:  # those compiled
-                found = first_runs(engine, None)
-            runs |= {(name, query): [run] for query, run in found.items()}
-            fastest[name] = min(found, key=lambda own: found[own].seconds, default="")
-            if approximate or not found or found[fastest[name]].seconds > LONG:
-                open_.pop(name).end()
-        again: dict[str, list[Run]] = {name: [] for name in open_}
-        for _ in range(repeats):
-            for name, engine in open_.items():
-                run = engine.run(fastest[name])
-                if not equal(run, exact):
-                    sys.exit(f"{name}, {fastest[name]}: {run}, but before: {exact}")
-                again[name].append(run)
+            more, runs = beside(asked, name, winnow, exact)
+            rows += more
+            ours += runs
     finally:
-        for engine in open_.values():
-            engine.end()
-    runs |= {(name, fastest[name]): own for name, own in again.items()}
-    rows = [row_of(work, what, who, query, own) for (who, query), own in runs.items()]
-    return rows + left_out
+        winnow.end()
+    if ours:
+        middle = statistics.median(run.seconds for run in ours)
+        rows.insert(0, asked.medians("winnow", query, ours, middle))
+    return rows
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Measure, print and write."""
+def merged(record: dict[str, Any], rows: Sequence[Row], by: dict[str, Any]) -> dict[str, Any]:
+    """Return a record with new rows in place of the same engines' of the same workload."""
+    made = [one for one in record["by"] if one != by]
+    keys = {(row["workload"], row["what"], row["who"]) for row in rows}
+    load = round(os.getloadavg()[0], 2)
+    kept = [row | {"by": record["by"][row["by"]]} for row in record["rows"]]
+    kept = [row for row in kept if (row["workload"], row["what"], row["who"]) not in keys]
+    kept += [row | {"load": load, "by": by} for row in rows]
+    order, engines = [*known(), *(row["workload"] for row in kept)], list(ENGINES)
+    kept.sort(key=lambda row: (order.index(row["workload"]), row["what"],
+                               engines.index(row["who"])))  # fmt: skip
+    made = [one for one in [*made, by] if any(row["by"] == one for row in kept)]
+    return {"by": made, "rows": [row | {"by": made.index(row["by"])} for row in kept]}
+
+
+def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Return the options."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--workload", default=",".join(known()))
     parser.add_argument("--what", default="count", help="of count, pairs and parquet, several")
     parser.add_argument("--engine", default=",".join(name for name in ENGINES if name != "winnow"))
     parser.add_argument("--scale", type=float, default=1.0, help="part of the streams' length")
     parser.add_argument("--quick", action="store_true", help="a fiftieth of each, to build/")
+    parser.add_argument("--again", action="store_true", help="write what was measured")
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds of a query, at most")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--out", type=Path, default=QUICK, help="folder of a quick run")
     args = parser.parse_args(argv)
-    names = args.workload.split(",")
-    if unknown := [name for name in names if name not in known()]:
-        parser.error(f"{unknown[0]} is no workload; give some of {', '.join(known())}")
-    engines = args.engine.split(",")
-    if unknown := [name for name in engines if name not in ENGINES]:
-        parser.error(f"{unknown[0]} is no engine; give some of {', '.join(ENGINES)}")
+    args.workload, args.engine = args.workload.split(","), args.engine.split(",")
+    for given, words, kind in (
+        (args.workload, known(), "workload"), (args.engine, list(ENGINES)[1:], "engine"),
+    ):  # fmt: skip
+        if unknown := [name for name in given if name not in words]:
+            parser.error(f"{unknown[0]} is no {kind}; give some of {', '.join(words)}")
+    return args
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, print and write."""
+    args = parsed(argv)
     path = args.out / "peers.json" if args.quick else RESULTS
     path.parent.mkdir(parents=True, exist_ok=True)
-    kept: list[Row] = []
+    record: dict[str, Any] = {"by": [], "rows": []}
     if path.exists() and not args.quick:
-        kept = json.loads(path.read_text())["rows"]
+        record = json.loads(path.read_text())
     by = about() | {"threads": args.threads, "scale": QUICK_SCALE if args.quick else args.scale}
-    for name in names:
+    by["versions"] |= {name: metadata.version(name) for name in ("duckdb", "polars", "pandas")}
+    del by["load"]  # of each row
+    for name in [] if args.again else args.workload:
         with tempfile.TemporaryDirectory(prefix="peers-") as place:
             work = make(name, by["scale"], Path(place))
             for what in args.what.split(","):
-                rows = compared(work, what, engines, args.threads, args.repeat)
-                kept = [row for row in kept if (row["workload"], row["what"]) != (name, what)]
-                kept += [row | {"by": by} for row in rows]
+                asked = Asked(work, what, args.threads, args.repeat, args.limit)
+                rows = compared(asked, args.engine)
                 print(tables.printed(rows), flush=True)
-                order = [*known(), name]
-                kept.sort(key=lambda row: order.index(row["workload"]))
-                path.write_text(json.dumps({"rows": kept}, indent=1) + "\n")
-    text = tables.marked(kept)
+                record = merged(record, rows, by)
+                path.write_text(json.dumps(record, indent=1) + "\n")
+    text = tables.marked(record)
     if args.quick:
         (args.out / "peers.md").write_text("\n\n".join(text.values()) + "\n")
         return 0

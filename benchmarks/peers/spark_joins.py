@@ -21,10 +21,6 @@ from peers.workloads import Workload
 
 PLAIN = 1e10
 """Candidates beyond which the plain join is left out: it takes minutes, then hours."""
-STREAMED = 2_500_000
-"""Tuples beyond which streams are left out: ten thousands a second are joined."""
-DENSE = 20_000
-"""Candidates a tuple, whatever their times, beyond which streams are left out, too."""
 BATCHES = 4
 DAY = 86_400_000
 """By which streams are later: a tuple at 0, where watermarks begin, would be late."""
@@ -49,11 +45,16 @@ def session(threads: int, home: Path) -> Any:  # noqa: ANN401 - pyspark has no t
     )
 
 
-def text_of(work: Workload, hint: str, widths: Mapping[str, float]) -> str:
+def wanted(work: Workload, what: str) -> list[str]:
+    """Return the columns that a query reads."""
+    return [*work.columns, *(["row"] if what == "pairs" else [])]
+
+
+def text_of(work: Workload, what: str, hint: str, widths: Mapping[str, float]) -> str:
     """Return SQL; with `widths` all streams but the first are copied into their buckets."""
     sources = []
     for side in range(len(work.files)):
-        columns = list(work.columns)
+        columns = wanted(work, what)
         for n, (column, width) in enumerate(widths.items()):
             reach = work.reach[column]
             low, high = (f"bigint(floor(({column} {sign} {reach}) / {width}))" for sign in "-+")
@@ -80,6 +81,7 @@ def text_of(work: Workload, hint: str, widths: Mapping[str, float]) -> str:
         text += f" JOIN {sources[side]} t{side} ON {' AND '.join(on)}"
     every = ", ".join(f"t{side}.importance" for side in range(len(sources)))
     valued = f", sum(double(least({every})))" if work.band is None else ""
+    valued = ", double(sum(t0.row + 3 * t1.row))" if what == "pairs" else valued
     return f"SELECT {hint} count(*){valued} FROM {text}"  # noqa: S608
 
 
@@ -146,14 +148,12 @@ def cut(work: Workload, home: Path) -> None:
 
 def sql(work: Workload, threads: int, what: str) -> dict[str, Callable[[], Answer]]:
     """Return SQL's ways to count a workload; streams are cached but where Parquet is asked for."""
-    if what == "pairs":
-        return {}
     home = Path(tempfile.mkdtemp(prefix="spark-", dir=Path(work.files[0]).parent))
     spark = session(threads, home)
     for side, file in enumerate(work.files):
         rows = spark.read.parquet(file)
         if what != "parquet":
-            rows = rows.select(work.columns).cache()
+            rows = rows.select(wanted(work, what)).cache()
             rows.count()
         rows.createOrReplaceTempView(f"s{side}")
 
@@ -162,13 +162,14 @@ def sql(work: Workload, threads: int, what: str) -> dict[str, Callable[[], Answe
         return int(row[0]), float(row[1] or 0.0) if len(row) > 1 else 0.0
 
     found: dict[str, Callable[[], Answer]] = {}
-    if work.band is None and len(work.files) == 2 and work.candidates <= PLAIN:
-        found["plain, sort-merge"] = partial(ask, text_of(work, "/*+ MERGE(t1) */", {}))
-        found["plain, hash"] = partial(ask, text_of(work, "/*+ SHUFFLE_HASH(t1) */", {}))
+    hints = {"sort-merge": "/*+ MERGE(t1) */", "hash": "/*+ SHUFFLE_HASH(t1) */"}
+    if what == "count" and work.candidates <= PLAIN:
+        for name, hint in hints.items() if work.band is None else [("nested loops", "")]:
+            found[f"plain, {name}"] = partial(ask, text_of(work, what, hint, {}))
     widths = work.widths[-1:] if work.band is None else work.widths[1:2]
     for own in widths:
         note = ", ".join(f"{column} by {width:g}" for column, width in own.items())
-        found[f"buckets, {note}"] = partial(ask, text_of(work, "/*+ SHUFFLE_HASH(t1) */", own))
+        found[f"buckets, {note}"] = partial(ask, text_of(work, what, hints["hash"], own))
     return found
 
 
@@ -187,6 +188,4 @@ def refused(work: Workload, what: str) -> str:
         return "only counts are asked for"
     if work.band is not None or len(work.files) > 2:
         return "a join of two streams needs equal keys, and there is none of three at once"
-    if work.tuples > STREAMED or work.candidates / max(1, min(work.rows)) > DENSE:
-        return f"{work.tuples:,} tuples and their outputs would take many minutes"
     return ""

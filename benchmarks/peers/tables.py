@@ -41,8 +41,16 @@ def exact(rows: Sequence[Row]) -> str:
                 f"| {title} | {row['who']} | {row['query']} | {row['seconds']:.3g} | "
                 f"{row['cpu']:.3g} | {row['mib']:,} | "
                 f"{row['tuples'] / row['seconds'] / 1e6:.3g} | "
-                f"{row['seconds'] / best[0]['seconds']:.1f} |"
+                f"{row['seconds'] / row['ours']:.1f} |"
             )
+        told = {row["who"] for row in best}
+        for row in own:
+            if "stopped" in row and row["who"] not in told:
+                told.add(row["who"])
+                lines.append(
+                    f"| | {row['who']} | {row['query']} | > {row['stopped']:g} | | | | "
+                    f"> {row['stopped'] / row['ours']:.0f} |"
+                )
     return "\n".join(lines)
 
 
@@ -61,7 +69,7 @@ def approximate(rows: Sequence[Row]) -> str:
             worth = f"{row['value'] / ours['value']:.3f}" if ours["value"] else ""
             lines.append(
                 f"| {name if at == 0 else ''} | {row['query']} | {row['seconds']:.3g} | "
-                f"{row['seconds'] / ours['seconds']:.1f} | {row['mib']:,} | "
+                f"{row['seconds'] / row['ours']:.1f} | {row['mib']:,} | "
                 f"{row['outputs'] / max(1, ours['outputs']):.3f} | {worth} |"
             )
     return "\n".join(lines)
@@ -76,7 +84,7 @@ def charts(rows: Sequence[Row]) -> list[Chart]:
     }
     engines = dict.fromkeys(row["who"] for own in best.values() for row in own)
     seconds = {
-        (name, row["who"]): row["seconds"] / own[0]["seconds"]
+        (name, row["who"]): row["seconds"] / row["ours"]
         for name, own in best.items()
         for row in own
     }
@@ -106,11 +114,20 @@ def charts(rows: Sequence[Row]) -> list[Chart]:
 
 def left_out(rows: Sequence[Row]) -> str:
     """Return what was not measured, and why."""
+    stopped: dict[tuple[str, str, float], list[str]] = {}
+    for row in rows:
+        if "stopped" in row:
+            place = f"{row['workload']}, {row['what']}"
+            stopped.setdefault((place, row["who"], row["stopped"]), []).append(row["query"])
     lines = [
-        f"- {row['workload']}, {row['who']}: {row['left_out']}."
-        for row in rows
-        if "left_out" in row
+        f"- {place}, {who}: stopped after {limit:g} s: {'; '.join(queries)}."
+        for (place, who, limit), queries in stopped.items()
     ]
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if "left_out" in row:
+            reasons.setdefault((row["who"], row["left_out"]), []).append(row["workload"])
+    lines += [f"- {', '.join(names)}, {who}: {why}." for (who, why), names in reasons.items()]
     return "\n".join(lines)
 
 
@@ -120,20 +137,36 @@ def leads(rows: Sequence[Row]) -> str:
     for name, what in dict.fromkeys((row["workload"], row["what"]) for row in rows):
         best = fastest([row for row in rows if (row["workload"], row["what"]) == (name, what)])
         if len(best) > 1 and best[0]["who"] == "winnow":
-            ratios[f"{name}, {what}"] = best[1]["seconds"] / best[0]["seconds"]
+            ratios[f"{name}, {what}"] = min(row["seconds"] / row["ours"] for row in best[1:])
     if not ratios:
         return "Nothing was compared."
     least = min(ratios, key=ratios.__getitem__)
     first = sum(ratio > 1 for ratio in ratios.values())
     return (
         f"winnow's exact join is the fastest on {first} of {len(ratios)} workloads; the fastest "
-        f"other engine takes {ratios[least]:.1f} times as long on {least}, and more on the others."
+        f"other engine takes {ratios[least]:.1f} times as long on {least}, and no less on any "
+        "other."
     )
 
 
-def marked(rows: Sequence[Row]) -> dict[str, str]:
+def made_by(record: Mapping[str, Any]) -> str:
+    """Return at which commits, with which versions and on what it was measured."""
+    by = record["by"]
+    if not by:
+        return ""
+    commits = ", ".join(dict.fromkeys(one["commit"] for one in by))
+    versions = ", ".join(f"{name} {version}" for name, version in by[-1]["versions"].items())
+    machines = ", ".join(
+        dict.fromkeys(f"{one['threads']} threads, {one['processor']}" for one in by)
+    )
+    return f"Measured at {commits} on {machines}; {versions}."
+
+
+def marked(record: Mapping[str, Any]) -> dict[str, str]:
     """Return the texts that documents have marks for."""
+    rows = record["rows"]
     return {
+        "peers by": made_by(record),
         "peers leads": leads(rows),
         "peers exact": exact(rows),
         "peers approximate": approximate(rows),

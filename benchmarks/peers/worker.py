@@ -42,6 +42,10 @@ class Run(NamedTuple):
     """Most resident memory of the engine's processes together, its streams included."""
 
 
+class StoppedError(RuntimeError):
+    """A query took longer than it was given."""
+
+
 class Engine:
     """A process that has an engine's form of a workload."""
 
@@ -61,21 +65,28 @@ class Engine:
         there.close()
         self.queries: list[str] = self._answer()
 
-    def run(self, query: str) -> Run:
+    def run(self, query: str, limit: float | None = None) -> Run:
         """Run a query.
 
         Raises
         ------
+        StoppedError
+            After `limit` seconds; the process has ended, too.
         RuntimeError
             What the engine said, where it failed.
         """
         self._here.send(query)
+        if not self._here.poll(limit):
+            self._process.kill()
+            self._process.join()
+            raise StoppedError(f"{self.name}, {query}: stopped after {limit:g} s")
         return Run(*self._answer())
 
     def end(self) -> None:
         """End the process."""
-        self._here.send(None)
-        self._process.join()
+        if self._process.is_alive():
+            self._here.send(None)
+            self._process.join()
 
     def _answer(self) -> Any:  # noqa: ANN401 - a list of names, or a run
         try:

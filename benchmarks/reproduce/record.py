@@ -31,6 +31,14 @@ def commit() -> str:
     return (_git("rev-parse", "--short", "HEAD") or "unknown") + ("+" if changed else "")
 
 
+def _processor() -> str:
+    """Return the processors' name where Linux tells it."""
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text().splitlines() if file.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
 def about() -> dict[str, Any]:
     """Return what a measurement was made by, and on; `engine` is the hash of that folder's tree."""
     return {
@@ -38,6 +46,7 @@ def about() -> dict[str, Any]:
         "engine": _git("rev-parse", "HEAD:engine"),
         "versions": versions(),
         "machine": platform.machine(),
+        "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)),
         "load": round(os.getloadavg()[0], 2),
     }

@@ -124,13 +124,14 @@ def figure_part(experiment: Experiment, own: Mapping[str, Any], out: Path) -> Pa
     return Part(f"{experiment.name}: {experiment.title}", contents, anchor(experiment.name), True)
 
 
-def peers_parts(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
+def peers_parts(record: Mapping[str, Any]) -> list[Part]:
     """Return what is told of other engines."""
     from peers import tables  # noqa: PLC0415 - not without measurements
 
+    rows = record["rows"]
     if not rows:
         return []
-    contents: list[Content] = [tables.leads(rows), *tables.charts(rows)]
+    contents: list[Content] = [tables.leads(rows), tables.made_by(record), *tables.charts(rows)]
     contents.append(grid(tables.exact(rows), "Exact joins, the fastest query of each engine"))
     approximate = tables.approximate(rows)
     if approximate.count("\n") > 1:
@@ -142,9 +143,9 @@ def peers_parts(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
 
 def report_of(
     results: Mapping[str, Any], experiments: Sequence[Experiment],
-    rows: Sequence[Mapping[str, Any]], out: Path, *, quick: bool,
+    peers: Mapping[str, Any], out: Path, *, quick: bool,
 ) -> str:  # fmt: skip
-    """Return the page."""
+    """Return the page; `peers` is the record of other engines."""
     found = results["experiments"]
     words = [found[one.name]["verdict"] for one in experiments]
     parted = len(words) - words.count(HOLDS) - words.count(DIFFERS)
@@ -168,7 +169,7 @@ def report_of(
     )
     if quick:
         first.append("This is a quick run: few points and seeds, so that intervals are wide.")
-    parts = [Part("Verdicts", first, "verdicts"), *peers_parts(rows)]
+    parts = [Part("Verdicts", first, "verdicts"), *peers_parts(peers)]
     for paper, title in PAPERS.items():
         own = [one for one in experiments if one.name.startswith(f"{paper}:")]
         if own:

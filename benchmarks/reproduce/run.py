@@ -120,10 +120,10 @@ def written(results: Results, out: Path, *, quick: bool) -> None:
     text = page.page_of(results, [EXPERIMENTS[name] for name in names], drawn, quick=quick)
     (out / "reproduce.md" if quick else DOCS / "reproduce.md").write_text(text)
     every = [EXPERIMENTS[name] for name in names]
-    rows = json.loads(PEERS.read_text())["rows"] if PEERS.exists() else []
+    peers = json.loads(PEERS.read_text()) if PEERS.exists() else {"by": [], "rows": []}
     place = out / "report.html"
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(report.report_of(results, every, rows, place, quick=quick))
+    place.write_text(report.report_of(results, every, peers, place, quick=quick))
     print(f"report: {place}")
     if quick:
         return

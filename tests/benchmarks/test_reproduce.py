@@ -176,17 +176,21 @@ def report_in(reproduce: Any, folder: Path) -> Path:
     experiments, results = reproduce("papers").EXPERIMENTS, json.loads(RESULTS.read_text())
     row = {
         "workload": "W2", "what": "count", "query": "q", "tuples": 2000, "outputs": 50,
-        "value": 10.0, "cpu": 0.5, "mib": 90, "runs": 3,
+        "value": 10.0, "cpu": 0.5, "mib": 90, "runs": 3, "ours": 0.25,
     }  # fmt: skip
     rows = [
         row | {"who": "winnow", "seconds": 0.25}, row | {"who": "Polars", "seconds": 1.0},
         row | {"who": "winnow within less", "query": "10 % of the memory", "outputs": 20,
                "seconds": 0.5},
         {"workload": "W2", "what": "count", "who": "Spark streams", "left_out": "too many"},
+        {"workload": "W2", "what": "count", "who": "pandas", "query": "q", "stopped": 60.0,
+         "ours": 0.25},
     ]  # fmt: skip
+    by = {"commit": "c0ffee", "threads": 2, "processor": "chip", "versions": {"polars": "2"}}
+    peers = {"by": [by], "rows": rows}
     place = folder / "report.html"
     every = list(experiments.values())
-    place.write_text(reproduce("report").report_of(results, every, rows, place, quick=False))
+    place.write_text(reproduce("report").report_of(results, every, peers, place, quick=False))
     return place
 
 
@@ -208,6 +212,8 @@ def test_the_report_has_every_figure_and_links_that_lead_somewhere(
     assert "winnow&#x27;s exact join is the fastest on 1 of 1 workloads" in text
     assert "takes 4.0 times as long on W2, count" in text
     assert "W2, Spark streams: too many." in text
+    assert "W2, count, pandas: stopped after 60 s: q." in text
+    assert "Measured at c0ffee on 2 threads, chip; polars 2." in text
     drawn = sum(len(own.points) > 1 for own in reproduce("papers").EXPERIMENTS.values())
     assert found.tags["figure"] >= drawn - 5
 
