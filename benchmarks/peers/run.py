@@ -63,14 +63,20 @@ class Asked(NamedTuple):
         """Return a row of the record."""
         return {"workload": self.work.name, "what": self.what, "who": who, **own}
 
-    def medians(self, who: str, query: str, runs: Sequence[Run], ours: float) -> Row:
-        """Return the medians of a query's runs; `ours` is winnow's of the same minutes."""
-        of = {name: statistics.median(getattr(run, name) for run in runs) for name in Run._fields}
+    def medians(self, who: str, query: str, runs: Sequence[Run], ours: Sequence[Run]) -> Row:
+        """Return the medians of a query's runs, over those of winnow in the same minutes."""
+        of, by = middle(runs), middle(ours)
         return self.row(
             who, query=query, tuples=self.work.tuples, outputs=runs[0].outputs,
-            value=runs[0].value, seconds=round(of["seconds"], 4), ours=round(ours, 4),
-            cpu=round(of["cpu"], 3), mib=round(of["mib"]), runs=len(runs),
+            value=runs[0].value, seconds=round(of["seconds"], 5), cpu=round(of["cpu"], 5),
+            times=round(of["seconds"] / by["seconds"], 3), cpu_times=round(of["cpu"] / by["cpu"], 3),
+            mib=round(of["mib"]), runs=len(runs),
         )  # fmt: skip
+
+
+def middle(runs: Sequence[Run]) -> dict[str, float]:
+    """Return the median of each figure."""
+    return {name: statistics.median(getattr(run, name) for run in runs) for name in Run._fields}
 
 
 def agreed(run: Run, exact: Run, who: str) -> Run:
@@ -117,13 +123,13 @@ def beside(asked: Asked, name: str, winnow: Engine, exact: Run) -> tuple[list[Ro
             if name != APPROXIMATE:
                 agreed(own[-1], exact, f"{name}, {query}")
     engine.end()
-    middle = statistics.median(run.seconds for run in ours)
     rows = [
-        asked.medians(name, query, runs.get(query) or [run], middle)
+        asked.medians(name, query, runs.get(query) or [run], ours)
         for query, run in ended.items()
     ]  # fmt: skip
     rows += [
-        asked.row(name, query=query, stopped=asked.limit, ours=round(middle, 4))
+        asked.row(name, query=query, stopped=asked.limit,
+                  times=round(asked.limit / middle(ours)["seconds"], 1))
         for query in first if query not in ended
     ]  # fmt: skip
     asked_plain = PLAIN.get(name, set()) & {query.split(",")[0] for query in first}
@@ -149,8 +155,7 @@ def compared(asked: Asked, engines: Sequence[str]) -> list[Row]:
     finally:
         winnow.end()
     if ours:
-        middle = statistics.median(run.seconds for run in ours)
-        rows.insert(0, asked.medians("winnow", query, ours, middle))
+        rows.insert(0, asked.medians("winnow", query, ours, ours))
     return rows
 
 

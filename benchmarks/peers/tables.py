@@ -29,8 +29,9 @@ def fastest(rows: Sequence[Row]) -> list[Row]:
 def exact(rows: Sequence[Row]) -> str:
     """Return a table of exact joins: the fastest query of each engine."""
     lines = [
-        "| workload | engine | query | s | CPU s | MiB | million tuples a second | times ours |",
-        "|---|---|---|---:|---:|---:|---:|---:|",
+        "| workload | engine | query | s | times ours | CPU s | times ours | MiB | "
+        "million tuples a second |",
+        "|---|---|---|---:|---:|---:|---:|---:|---:|",
     ]
     for name, what in dict.fromkeys((row["workload"], row["what"]) for row in rows):
         own = [row for row in rows if (row["workload"], row["what"]) == (name, what)]
@@ -39,17 +40,16 @@ def exact(rows: Sequence[Row]) -> str:
             title = f"{name}, {what}: {row['outputs']:,} outputs" if at == 0 else ""
             lines.append(
                 f"| {title} | {row['who']} | {row['query']} | {row['seconds']:.3g} | "
-                f"{row['cpu']:.3g} | {row['mib']:,} | "
-                f"{row['tuples'] / row['seconds'] / 1e6:.3g} | "
-                f"{row['seconds'] / row['ours']:.1f} |"
+                f"{row['times']:.1f} | {row['cpu']:.3g} | {row['cpu_times']:.1f} | "
+                f"{row['mib']:,} | {row['tuples'] / row['seconds'] / 1e6:.3g} |"
             )
         told = {row["who"] for row in best}
         for row in own:
             if "stopped" in row and row["who"] not in told:
                 told.add(row["who"])
                 lines.append(
-                    f"| | {row['who']} | {row['query']} | > {row['stopped']:g} | | | | "
-                    f"> {row['stopped'] / row['ours']:.0f} |"
+                    f"| | {row['who']} | {row['query']} | > {row['stopped']:g} | "
+                    f"> {row['times']:.0f} | | | | |"
                 )
     return "\n".join(lines)
 
@@ -69,7 +69,7 @@ def approximate(rows: Sequence[Row]) -> str:
             worth = f"{row['value'] / ours['value']:.3f}" if ours["value"] else ""
             lines.append(
                 f"| {name if at == 0 else ''} | {row['query']} | {row['seconds']:.3g} | "
-                f"{row['seconds'] / row['ours']:.1f} | {row['mib']:,} | "
+                f"{row['times']:.1f} | {row['mib']:,} | "
                 f"{row['outputs'] / max(1, ours['outputs']):.3f} | {worth} |"
             )
     return "\n".join(lines)
@@ -83,11 +83,7 @@ def charts(rows: Sequence[Row]) -> list[Chart]:
         for name in dict.fromkeys(row["workload"] for row in counted)
     }
     engines = dict.fromkeys(row["who"] for own in best.values() for row in own)
-    seconds = {
-        (name, row["who"]): row["seconds"] / row["ours"]
-        for name, own in best.items()
-        for row in own
-    }
+    seconds = {(name, row["who"]): row["times"] for name, own in best.items() for row in own}
     found: list[Chart] = [
         Bars(f"{name}: seconds, over winnow's", "times winnow's seconds",
              [who for who in engines if (name, who) in seconds],
@@ -137,7 +133,7 @@ def leads(rows: Sequence[Row]) -> str:
     for name, what in dict.fromkeys((row["workload"], row["what"]) for row in rows):
         best = fastest([row for row in rows if (row["workload"], row["what"]) == (name, what)])
         if len(best) > 1 and best[0]["who"] == "winnow":
-            ratios[f"{name}, {what}"] = min(row["seconds"] / row["ours"] for row in best[1:])
+            ratios[f"{name}, {what}"] = min(row["times"] for row in best[1:])
     if not ratios:
         return "Nothing was compared."
     least = min(ratios, key=ratios.__getitem__)
