@@ -27,7 +27,8 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from exact_peers import Data, duckdb_query
+from peers.duckdb_sql import query
+from peers.workloads import Workload
 
 from engine import estimate_archives, replay_archives
 from engine.report.envelope import versions
@@ -124,19 +125,16 @@ def peers(kind: str, rows: int, folder: Path) -> dict[str, Any]:
     """Time DuckDB's formulations on slices of the archives, count and sum, from Parquet."""
     given = written(kind, rows, GROUP, folder)
     found: dict[str, Any] = {"duckdb": duckdb.__version__}
-    ways = [(side, width) for side in (0, 1) for width in (WINDOW + 1, 2 * WINDOW + 1)]
+    files = tuple(str(given[side]) for side in ("left", "right"))
+    work = Workload(kind, files, (rows, rows), WINDOW, None, math.inf)
+    ways = [(whole, width["ts"]) for whole in (0, 1) for width in work.widths]
     for part in (rows // 4, rows // 2, rows):
         base = duckdb.connect(config={"threads": os.cpu_count() or 1})
-        relations = tuple(
-            f"(SELECT ts, key, importance AS imp FROM '{given[side]}' WHERE ts < {part})"  # noqa: S608
-            for side in ("left", "right")
-        )
-        tables = (pa.table({}), pa.table({}))
-        data = Data(kind, WINDOW, tables, (None, None), (None, None), base, relations)  # type: ignore[arg-type]
+        source = f"(SELECT ts, key, importance FROM '{{file}}' WHERE ts < {part})"  # noqa: S608
         times = {}
-        for way in ways:
-            query = duckdb_query(data, "count", *way)
-            times[way], answer = timed(lambda q=query, b=base: b.sql(q).fetchall()[0])
+        for whole, width in ways:
+            text = query(work, "buckets", whole, {"ts": width}, pairs=False, source=source)
+            times[whole, width], answer = timed(lambda q=text, b=base: b.sql(q).fetchall()[0])
         best = min(times, key=times.__getitem__)
         ways = [best]  # the others are left out of larger slices
         found[str(part)] = {"seconds": times[best], "outputs": int(answer[0])}

@@ -157,9 +157,9 @@ def stages(device: Device, data: Workload, repeat: int) -> dict[str, float]:
 def duckdb_count(data: Workload, device: Device) -> tuple[int, float] | None:
     """Return DuckDB's count and its seconds on all cores; None if it is not installed.
 
-    The fastest of its rewrites in ``exact_peers.py``: time is cut into buckets of ``2 W + 1``, the
-    tuples of one side are copied into the buckets that their windows meet, and the join is on
-    (key, bucket). Loading the tables is not timed.
+    The fastest of its rewrites in ``peers/duckdb_sql.py``: time is cut into buckets of
+    ``2 W + 1``, the tuples of one side are copied into the buckets that their windows meet, and
+    the join is on (key, bucket). Loading the tables is not timed.
     """
     try:
         import duckdb  # noqa: PLC0415 - a peer, optional

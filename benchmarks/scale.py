@@ -1,6 +1,6 @@
 """Shared parts of the scale benchmarks: generated archives, and resource use of processes.
 
-Streams are those of W1 in `benchmarks/exact_peers.py` at any requested length: one tuple an instant
+Streams are those of W1 in `benchmarks/peers` at any requested length: one tuple an instant
 on each side, keys Zipf(1.0) on the left and uniform on the right over 100,000, windows of 100,000
 ticks; or, `dense`, P1's online set-up: 1,000 keys and windows of 10,000 ticks, ten times as many
 outputs a tuple. Rates and windows do not depend on the length, so neither does the cost of a tuple

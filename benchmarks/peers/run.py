@@ -69,8 +69,8 @@ class Asked(NamedTuple):
         return self.row(
             who, query=query, tuples=self.work.tuples, outputs=runs[0].outputs,
             value=runs[0].value, seconds=round(of["seconds"], 5), cpu=round(of["cpu"], 5),
-            times=round(of["seconds"] / by["seconds"], 3), cpu_times=round(of["cpu"] / by["cpu"], 3),
-            mib=round(of["mib"]), runs=len(runs),
+            times=round(of["seconds"] / by["seconds"], 3),
+            cpu_times=round(of["cpu"] / by["cpu"], 3), mib=round(of["mib"]), runs=len(runs),
         )  # fmt: skip
 
 

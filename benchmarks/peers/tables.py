@@ -29,8 +29,7 @@ def fastest(rows: Sequence[Row]) -> list[Row]:
 def exact(rows: Sequence[Row]) -> str:
     """Return a table of exact joins: the fastest query of each engine."""
     lines = [
-        "| workload | engine | query | s | times ours | CPU s | times ours | MiB | "
-        "million tuples a second |",
+        "| workload | engine | query | s | times ours | CPU s | times ours | MiB | M tuples a s |",
         "|---|---|---|---:|---:|---:|---:|---:|---:|",
     ]
     for name, what in dict.fromkeys((row["workload"], row["what"]) for row in rows):

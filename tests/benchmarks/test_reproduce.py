@@ -179,7 +179,8 @@ def report_in(reproduce: Any, folder: Path) -> Path:
         "value": 10.0, "cpu": 0.5, "mib": 90, "runs": 3, "times": 1.0, "cpu_times": 1.0,
     }  # fmt: skip
     rows = [
-        row | {"who": "winnow", "seconds": 0.25}, row | {"who": "Polars", "seconds": 1.0, "times": 4.0},
+        row | {"who": "winnow", "seconds": 0.25},
+        row | {"who": "Polars", "seconds": 1.0, "times": 4.0},
         row | {"who": "winnow within less", "query": "10 % of the memory", "outputs": 20,
                "seconds": 0.5, "times": 2.0},
         {"workload": "W2", "what": "count", "who": "Spark streams", "left_out": "too many"},
