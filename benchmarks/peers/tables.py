@@ -22,7 +22,7 @@ def fastest(rows: Sequence[Row]) -> list[Row]:
             found[row["who"]] = row
     ours = [row for who, row in found.items() if who == "winnow"]
     return ours + sorted(
-        (row for who, row in found.items() if who != "winnow"), key=lambda row: row["seconds"]
+        (row for who, row in found.items() if who != "winnow"), key=lambda row: row["times"]
     )
 
 
