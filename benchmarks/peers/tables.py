@@ -154,7 +154,9 @@ def made_by(record: Mapping[str, Any]) -> str:
     machines = ", ".join(
         dict.fromkeys(f"{one['threads']} threads, {one['processor']}" for one in by)
     )
-    return f"Measured at {commits} on {machines}; {versions}."
+    loads = [row["load"] for row in record["rows"]]
+    load = f"load {min(loads):g} to {max(loads):g}"
+    return f"Measured at {commits} on {machines}, {load}; {versions}."
 
 
 def marked(record: Mapping[str, Any]) -> dict[str, str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from places import BENCHMARKS
+from places import BENCHMARKS, ROOT
 
 
 @pytest.fixture
@@ -90,3 +91,10 @@ def test_tables_tell_the_fastest_query_and_what_was_stopped(peers: Any) -> None:
     ]
     assert "takes 2.0 times as long on W2, count" in tables.leads(rows)
     assert tables.left_out(rows) == "- W2, count, pandas: stopped after 60 s: buckets."
+
+
+def test_the_page_tells_what_is_recorded(peers: Any) -> None:
+    record = json.loads((BENCHMARKS / "results" / "peers.json").read_text())
+    page = (ROOT / "docs" / "peers.md").read_text()
+    for mark, text in peers("tables").marked(record).items():
+        assert f"<!-- {mark} -->\n{text}\n<!-- end {mark} -->" in page, mark

@@ -188,7 +188,7 @@ def report_in(reproduce: Any, folder: Path) -> Path:
          "times": 240.0},
     ]  # fmt: skip
     by = {"commit": "c0ffee", "threads": 2, "processor": "chip", "versions": {"polars": "2"}}
-    peers = {"by": [by], "rows": rows}
+    peers = {"by": [by], "rows": [own | {"load": 0.5} for own in rows]}
     place = folder / "report.html"
     every = list(experiments.values())
     place.write_text(reproduce("report").report_of(results, every, peers, place, quick=False))
@@ -214,7 +214,7 @@ def test_the_report_has_every_figure_and_links_that_lead_somewhere(
     assert "takes 4.0 times as long on W2, count" in text
     assert "W2, Spark streams: too many." in text
     assert "W2, count, pandas: stopped after 60 s: q." in text
-    assert "Measured at c0ffee on 2 threads, chip; polars 2." in text
+    assert "Measured at c0ffee on 2 threads, chip, load 0.5 to 0.5; polars 2." in text
     drawn = sum(len(own.points) > 1 for own in reproduce("papers").EXPERIMENTS.values())
     assert found.tags["figure"] >= drawn - 5
 
