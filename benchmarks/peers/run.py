@@ -41,6 +41,7 @@ LONG, SHORT = 20.0, 1.0
 """Seconds of a first run after which a query is not run again, and before which thrice as often."""
 PLAIN = {"DuckDB": {"plain"}, "Polars": {"plain", "join_where"}, "Spark SQL": {"plain"}}
 """Queries that say no more than what is joined; other engines have none."""
+EMPTY: dict[str, Any] = {"by": [], "rows": []}
 Row = dict[str, Any]
 
 
@@ -174,6 +175,11 @@ def merged(record: dict[str, Any], rows: Sequence[Row], by: dict[str, Any]) -> d
     return {"by": made, "rows": [row | {"by": made.index(row["by"])} for row in kept]}
 
 
+def recorded(path: Path) -> dict[str, Any]:
+    """Return a record; an empty one where there is none."""
+    return json.loads(path.read_text()) if path.exists() else EMPTY  # type: ignore[no-any-return]
+
+
 def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the options."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
@@ -202,9 +208,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parsed(argv)
     path = args.out / "peers.json" if args.quick else RESULTS
     path.parent.mkdir(parents=True, exist_ok=True)
-    record: dict[str, Any] = {"by": [], "rows": []}
-    if path.exists() and not args.quick:
-        record = json.loads(path.read_text())
+    record = recorded(path) if not args.quick else EMPTY
     by = about() | {"threads": args.threads, "scale": QUICK_SCALE if args.quick else args.scale}
     by["versions"] |= {name: metadata.version(name) for name in ("duckdb", "polars", "pandas")}
     del by["load"]  # of each row
@@ -215,6 +219,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 asked = Asked(work, what, args.threads, args.repeat, args.limit)
                 rows = compared(asked, args.engine)
                 print(tables.printed(rows), flush=True)
+                if not args.quick:
+                    record = recorded(path)  # another run may have ended meanwhile
                 record = merged(record, rows, by)
                 path.write_text(json.dumps(record, indent=1) + "\n")
     text = tables.marked(record)
