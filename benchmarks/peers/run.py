@@ -177,7 +177,7 @@ def merged(record: dict[str, Any], rows: Sequence[Row], by: dict[str, Any]) -> d
 
 def recorded(path: Path) -> dict[str, Any]:
     """Return a record; an empty one where there is none."""
-    return json.loads(path.read_text()) if path.exists() else EMPTY  # type: ignore[no-any-return]
+    return json.loads(path.read_text()) if path.exists() else EMPTY
 
 
 def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
