@@ -361,6 +361,7 @@ EXPERIMENTS = (
         ),
         seeds=8,
         drawn=("EXACT", "ODJA", "ESJA", "SJA", "RAND"),
+        beyond=(("SJA / optimum", over("SJA", "ODJA")), ("RAND / optimum", over("RAND", "ODJA"))),
         quick=("1", "2", "5"),
         reason=(
             "P1's errors are of its own streams, and depend on how much of the importance a few "

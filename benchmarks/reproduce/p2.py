@@ -194,6 +194,10 @@ EXPERIMENTS = (
         ),
         seeds=8,
         drawn=("EXACT", "OSSJ", "SJA-S", "RAND-S"),
+        beyond=(
+            ("SJA-S / optimum", over("SJA-S", "OSSJ")),
+            ("RAND-S / optimum", over("RAND-S", "OSSJ")),
+        ),
         reason="How many values the streams have, and so how many outputs, is not published.",
     ),
     Experiment(

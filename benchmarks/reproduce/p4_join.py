@@ -34,6 +34,7 @@ from reproduce.experiment import (
     falls,
     named,
     order,
+    over,
     peak,
     relative,
     rises,
@@ -273,6 +274,10 @@ VIRTUAL = (
     "outputs "
     "and adaptation take some too, so that harvesting gains less."
 )
+SHARES = tuple(
+    (f"GrubJoin / exact optimum, {name}", over(f"GrubJoin, {name}", f"exact optimum, {name}"))
+    for name in LAGS
+)
 EXPERIMENTS = (
     Experiment(
         "P4:fig2",
@@ -347,6 +352,7 @@ EXPERIMENTS = (
         ),
         seeds=4,
         logarithmic=True,
+        beyond=SHARES,
         reason=VIRTUAL,
         quick=("200",),
     ),
@@ -384,6 +390,7 @@ EXPERIMENTS = (
             about("25 % better at 75", excess("GrubJoin", "RandomDrop, tuned"), "75", 0.25),
         ),
         seeds=4,
+        beyond=(("GrubJoin / exact optimum", over("GrubJoin", "exact optimum")),),
         quick=("50",),
         reason=VIRTUAL
         + (
@@ -423,6 +430,7 @@ EXPERIMENTS = (
         ),
         seeds=4,
         logarithmic=True,
+        beyond=SHARES,
         quick=("4",),
         reason="At m = 3 and 100 tuples a second nothing need be shed, by the choice of the "
         "capacity.",
