@@ -180,6 +180,12 @@ def recorded(path: Path) -> dict[str, Any]:
     return json.loads(path.read_text()) if path.exists() else EMPTY
 
 
+def lines_of(record: dict[str, Any]) -> str:
+    """Return a record as JSON with a line for each row."""
+    by, rows = (",\n".join(map(json.dumps, record[name])) for name in ("by", "rows"))
+    return f'{{"by": [\n{by}\n], "rows": [\n{rows}\n]}}\n'
+
+
 def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the options."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
@@ -222,7 +228,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 if not args.quick:
                     record = recorded(path)  # another run may have ended meanwhile
                 record = merged(record, rows, by)
-                path.write_text(json.dumps(record, indent=1) + "\n")
+                path.write_text(lines_of(record))
     text = tables.marked(record)
     if args.quick:
         (args.out / "peers.md").write_text("\n\n".join(text.values()) + "\n")
