@@ -111,9 +111,10 @@ def beside(asked: Asked, name: str, winnow: Engine, exact: Run) -> tuple[list[Ro
     engine, first = first_runs(asked, name, exact)
     ended = {query: run for query, run in first.items() if run is not None}
     fastest = min(ended, key=lambda query: ended[query].seconds, default="")
-    again = [query for query in ended if name == APPROXIMATE or query == fastest]
-    if name != APPROXIMATE and ended and ended[fastest].seconds > LONG:
-        again = []
+    again = [
+        query for query, run in ended.items()
+        if (name == APPROXIMATE or query == fastest) and run.seconds <= LONG
+    ]  # fmt: skip
     runs: dict[str, list[Run]] = {query: [] for query in again}
     ours: list[Run] = []
     short = bool(ended) and ended[fastest].seconds < SHORT
@@ -224,11 +225,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             for what in args.what.split(","):
                 asked = Asked(work, what, args.threads, args.repeat, args.limit)
                 rows = compared(asked, args.engine)
-                print(tables.printed(rows), flush=True)
                 if not args.quick:
                     record = recorded(path)  # another run may have ended meanwhile
                 record = merged(record, rows, by)
                 path.write_text(lines_of(record))
+                print(tables.printed(rows), flush=True)
     text = tables.marked(record)
     if args.quick:
         (args.out / "peers.md").write_text("\n\n".join(text.values()) + "\n")

@@ -61,6 +61,7 @@ def approximate(rows: Sequence[Row]) -> str:
     ]
     for name in dict.fromkeys(row["workload"] for row in rows):
         own = [row for row in rows if row["workload"] == name and row["what"] == "count"]
+        own = [row for row in own if "outputs" in row]
         ours = next((row for row in own if row["who"] == "winnow"), None)
         for at, row in enumerate(row for row in own if row["who"] == APPROXIMATE):
             if ours is None:
@@ -93,7 +94,8 @@ def charts(rows: Sequence[Row]) -> list[Chart]:
         curves = {}
         for row in counted:
             own = best[row["workload"]]
-            if row["who"] == APPROXIMATE and row["query"].endswith(kind) and own:
+            kept = row["who"] == APPROXIMATE and "outputs" in row and row["query"].endswith(kind)
+            if kept and own:
                 share = int(row["query"].partition(" ")[0])
                 recall = row["outputs"] / max(1, own[0]["outputs"])
                 curves.setdefault(row["workload"], {})[share] = recall

@@ -90,7 +90,19 @@ def test_tables_tell_the_fastest_query_and_what_was_stopped(peers: Any) -> None:
         "| | pandas | buckets | > 60 | > 240 | | | | |",
     ]
     assert "takes 2.0 times as long on W2, count" in tables.leads(rows)
-    assert tables.left_out(rows) == "- W2, count, pandas: stopped after 60 s: buckets."
+    less = "winnow within less"
+    rows.append(row(less, "a", query="5 % of the memory", seconds=1.0, **own, times=4.0))
+    rows.append(row(less, "a", query="50 % of the memory", stopped=60.0, times=240.0))
+    assert tables.approximate(rows).splitlines()[2:] == [
+        "| W2 | 5 % of the memory | 1 | 4.0 | 9 | 1.000 | 1.000 |"
+    ]
+    assert [own.title for own in tables.charts(rows)] == [
+        "W2: seconds, over winnow's", "Recall by memory, in percent of what the exact join needs",
+    ]  # fmt: skip
+    assert tables.left_out(rows).splitlines() == [
+        "- W2, count, pandas: stopped after 60 s: buckets.",
+        f"- W2, count, {less}: stopped after 60 s: 50 % of the memory.",
+    ]
 
 
 def test_the_page_tells_what_is_recorded(peers: Any) -> None:
