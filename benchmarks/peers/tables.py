@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.report.charts import Bars, Chart, Lines, Series
-from peers.worker import APPROXIMATE
+from peers.worker import APPROXIMATE, ENGINES
+from peers.workloads import ARCHIVES, GENERATED
 
 Row = Mapping[str, Any]
 
@@ -125,6 +126,9 @@ def left_out(rows: Sequence[Row]) -> str:
         if "left_out" in row:
             reasons.setdefault((row["who"], row["left_out"]), []).append(row["workload"])
     lines += [f"- {', '.join(names)}, {who}: {why}." for (who, why), names in reasons.items()]
+    for kind, every in (("workload", (*GENERATED, *ARCHIVES)), ("who", ENGINES)):
+        if missing := [name for name in every if name not in {row[kind] for row in rows}]:
+            lines.append(f"- Not measured: {', '.join(missing)}.")
     return "\n".join(lines)
 
 

@@ -99,9 +99,12 @@ def test_tables_tell_the_fastest_query_and_what_was_stopped(peers: Any) -> None:
     assert [own.title for own in tables.charts(rows)] == [
         "W2: seconds, over winnow's", "Recall by memory, in percent of what the exact join needs",
     ]  # fmt: skip
+    every = *peers("workloads").GENERATED, *peers("workloads").ARCHIVES
     assert tables.left_out(rows).splitlines() == [
         "- W2, count, pandas: stopped after 60 s: buckets.",
         f"- W2, count, {less}: stopped after 60 s: 50 % of the memory.",
+        f"- Not measured: {', '.join(name for name in every if name != 'W2')}.",
+        "- Not measured: DuckDB, Spark SQL, Spark streams.",
     ]
 
 
