@@ -15,10 +15,11 @@ from engine.jobs.multijoin.read import Read
 from engine.multiway.fractions.indexed import IndexCosts
 from engine.multiway.fractions.profile import JoinProfile
 from engine.multiway.harvest.adapt import Setting, measured_costs
-from engine.multiway.harvest.operator import GrubJoin, Step
+from engine.multiway.harvest.operator import GrubJoin
 from engine.multiway.harvest.prober import CHUNK, MakeProber, OutputBatch
 from engine.multiway.harvest.random_drop import keep_fractions
 from engine.multiway.harvest.settings import HarvestSettings
+from engine.multiway.harvest.state import Step
 from engine.multiway.measure import Measures
 from engine.multiway.streams import Windows, basic_counts
 from engine.runtime.device_choice import wanted_device

@@ -185,7 +185,7 @@ class ExactJoin:
     def _rules(self, *, emit: bool) -> ExactRules:
         return ExactRules(
             self._plan, self._clique, self._combine,
-            _constant(self._streams, self._combine), emit, self._windows.size,
+            constant_of(self._streams, self._combine), emit, self._windows.size,
             self._windows.by_rows, self._order, condition(self._predicate),
         )  # fmt: skip
 
@@ -282,7 +282,7 @@ def _orders(orders: Sequence[Sequence[int]] | None, sides: int) -> Ints:
     return np.array(given, np.int64)
 
 
-def _constant(streams: MultiStreams, combine: int) -> float:
+def constant_of(streams: MultiStreams, combine: int) -> float:
     """Return the importance of every output, NaN if it differs or there is none."""
     sides = streams.number
     step = SUM if combine == MEAN else combine

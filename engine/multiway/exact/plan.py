@@ -64,13 +64,14 @@ def keys_of(plan: int, streams: MultiStreams, predicate: Predicate) -> Keys:
     """Return how many keys there are, the key of each tuple or item, and cells near each other."""
     own = streams.attributes
     if plan in (EQUI, ITEMS):
-        return of_codes(own.code if plan == EQUI else own.item, _interned)
+        return of_codes(own.code if plan == EQUI else own.item, interned)
     if plan == CELLS:
         return cells(own.value, predicate.bound)
     return 1, np.zeros(0, np.int32), np.zeros((0, 0), np.int32)
 
 
-def _interned(codes: Ints) -> tuple[int, Ints]:
+def interned(codes: Ints) -> tuple[int, Ints]:
+    """Return how many different codes there are, and ids of codes: (n,) int64."""
     table = KeyTable()
     ids = table.intern(codes)
     return table.size, ids.astype(np.int64)

@@ -115,7 +115,7 @@ class Tiles:
         high = own.high[first + start : last + start] - shift[1]
         rows = np.arange(first, last, dtype=np.int32)
         columns = np.arange(low[0], max(int(high[-1]), int(low[0])), dtype=np.int32)
-        finder = _Finder(self._screen, self._streams.attributes.value, shift)
+        finder = Finder(self._screen, self._streams.attributes.value, shift)
         if not self._keyed:
             finder.blocks(rows, columns, low, high)
             return finder.pairs
@@ -159,7 +159,7 @@ def _groups(codes: Ints, others: Ints) -> Ints:
     return groups[high > low]
 
 
-class _Finder:
+class Finder:
     """Collects the pairs of two streams that match."""
 
     def __init__(self, screen: Screen, value: Floats, shift: Ints) -> None:
@@ -179,10 +179,19 @@ class _Finder:
             room[: self._used] = self.pairs
             self._room = room
 
-    def blocks(self, rows: Narrow, columns: Narrow, low: Ints, high: Ints) -> None:
-        """Try rows against columns, numbers that ascend, as far as they are in reach."""
-        for begin in range(0, rows.size, ROWS):
-            block = slice(begin, begin + ROWS)
+    def clear(self) -> None:
+        """Forget the pairs, so that their memory may be used again."""
+        self._used = 0
+
+    def blocks(
+        self, rows: Narrow, columns: Narrow, low: Ints, high: Ints, together: int = ROWS
+    ) -> None:
+        """Try rows against columns, numbers that ascend, as far as they are in reach.
+
+        So many rows `together`, `ROWS` at most: fewer where each has few columns in reach.
+        """
+        for begin in range(0, rows.size, together):
+            block = slice(begin, begin + together)
             least, most = (
                 int(np.searchsorted(columns, bound)) for bound in (low[block][0], high[block][-1])
             )

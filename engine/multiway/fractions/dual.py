@@ -240,23 +240,27 @@ def _hull(cost: Floats, output: Floats) -> Ints:
     return corners[:size]
 
 
-def relaxed(directions: Sequence[Direction]) -> list[Rest]:
-    """Return the linear relaxations of the directions behind each one; behind the last: nothing."""
-    found = [Rest(np.zeros(1), np.zeros(1), straight=True)]
-    for part in reversed(directions[1:]):
+@jit
+def relaxed(directions: Sequence[Direction], backwards: bool) -> list[Rest]:
+    """Return the linear relaxations of the directions behind each one; behind the last: nothing.
+
+    Or, `backwards`, of those before each one.
+    """
+    m = len(directions)
+    found = [Rest(np.zeros(1), np.zeros(1), True)]
+    for i in range(m - 1):
+        part, after = directions[i if backwards else m - 1 - i], found[-1]
         corners = _hull(part.cost, part.output)
         cost, output = part.cost[corners], part.output[corners]
-        after = found[-1]
-        steps = np.concatenate([np.diff(cost), np.diff(after.cost)])
-        rises = np.concatenate([np.diff(output), np.diff(after.output)])
-        with np.errstate(over="ignore"):
-            steepest = np.argsort(-rises / steps, kind="stable")
-        begin = cost[0] + after.cost[0], output[0] + after.output[0]
-        found.append(
-            Rest(
-                np.cumsum(np.concatenate([[begin[0]], steps[steepest]])),
-                np.cumsum(np.concatenate([[begin[1]], rises[steepest]])),
-                straight=True,
-            )
-        )
-    return found[::-1]
+        steps = np.concatenate((np.diff(cost), np.diff(after.cost)))
+        rises = np.concatenate((np.diff(output), np.diff(after.output)))
+        steepest = np.argsort(-rises / steps, kind="mergesort")
+        costs, outputs = np.empty(steps.size + 1), np.empty(steps.size + 1)
+        costs[0], outputs[0] = cost[0] + after.cost[0], output[0] + after.output[0]
+        for at in range(steps.size):
+            costs[at + 1] = costs[at] + steps[steepest[at]]
+            outputs[at + 1] = outputs[at] + rises[steepest[at]]
+        found.append(Rest(costs, outputs, True))
+    if not backwards:
+        found.reverse()
+    return found

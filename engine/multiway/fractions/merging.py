@@ -13,7 +13,6 @@ parts is dropped only where no completion of it can be the answer, ties by cost 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -61,8 +60,9 @@ class Sums(NamedTuple):
 class Merged(NamedTuple):
     """The best setting that a merge found."""
 
-    parts: list[int] | None
-    """The setting of each direction, as its place among those given; None: there is none."""
+    parts: Ints
+    """(m,) int64. The setting of each direction, as its place among those given; -1: there is
+    none."""
     cost: float
     output: float
     whole: bool
@@ -206,6 +206,7 @@ def _last(
     return best_output, best_cost, best_parent, best_part
 
 
+@jit
 def _rest(
     directions: Sequence[Direction], behind: Sequence[Rest], before: Sequence[Rest], limit: float,
     floor: float, slack: Slack, most: int,
@@ -217,7 +218,9 @@ def _rest(
     """
     m = len(directions)
     rests = list(behind)
-    sizes = [max(1, part.cost.size) for part in directions]
+    earlier, later = 1.0, 1.0  # how many settings there are of either half
+    for part in directions:
+        earlier *= max(1, part.cost.size)
     costs, outputs = np.zeros(1), np.zeros(1)
     for i in range(m - 1, 0, -1):
         sums = _extended(costs, outputs, directions[i], before[i], limit, floor, slack)
@@ -226,14 +229,20 @@ def _rest(
         costs, outputs = sums.cost[kept], sums.output[kept]
         if not sums.whole or not costs.size or costs.size > most:
             break
-        order = np.argsort(costs, kind="stable")
-        costs, outputs = costs[order], np.maximum.accumulate(outputs[order])
-        rests[i - 1] = Rest(costs, outputs, straight=False)
-        if math.prod(sizes[i - 1 :]) > math.prod(sizes[: i - 1]):
+        order = np.argsort(costs, kind="mergesort")
+        costs, outputs = costs[order], outputs[order]
+        for at in range(1, outputs.size):
+            outputs[at] = max(outputs[at - 1], outputs[at])
+        rests[i - 1] = Rest(costs, outputs, False)
+        later *= max(1, directions[i].cost.size)
+        earlier /= max(1, directions[i].cost.size)
+        size = max(1, directions[i - 1].cost.size)
+        if later * size > earlier / size:
             break
     return rests, floor
 
 
+@jit
 def merge(
     directions: Sequence[Direction], behind: Sequence[Rest], before: Sequence[Rest], limit: float,
     floor: float, slack: Slack, most: int,
@@ -256,26 +265,29 @@ def merge(
     loose = limit + slack.cost
     rest, floor = _rest(directions, behind, before, loose, floor - slack.output, slack, most)
     costs, outputs = np.zeros(1), np.zeros(1)
-    layers: list[tuple[Ints, NDArray[np.int32]]] = []
-    whole = True
-    for part, after in zip(directions[:-1], rest, strict=False):
-        sums = _extended(costs, outputs, part, after, loose, floor, slack)
+    layers = []
+    whole, m = True, len(directions)
+    for i in range(m - 1):
+        after = rest[i]
+        sums = _extended(costs, outputs, directions[i], after, loose, floor, slack)
         floor = sums.floor
-        kept = np.flatnonzero(undominated(sums.cost, sums.output, *slack))
+        kept = np.flatnonzero(undominated(sums.cost, sums.output, slack.cost, slack.output))
         whole = whole and sums.whole and kept.size <= most
         if kept.size > most:
             left = limit - sums.cost[kept]
             bound = sums.output[kept] + np.interp(left, after.cost, after.output)
             few = 1 + most // BEAM
-            kept = np.sort(kept[np.argpartition(-bound, few)[:few]])
+            kept = np.sort(kept[np.argsort(-bound, kind="mergesort")[:few]])
         costs, outputs = sums.cost[kept], sums.output[kept]
         layers.append((sums.parent[kept], sums.part[kept]))
-    last = directions[-1]
+    last = directions[m - 1]
     output, cost, parent, own = _last(costs, outputs, last.cost, last.output, limit)
-    if parent < 0:
-        return Merged(None, 0.0, NONE_OUTPUT, whole)
-    chosen = [int(own)]
-    for parents, parts in reversed(layers):
-        chosen.append(int(parts[parent]))
-        parent = parents[parent]
-    return Merged(chosen[::-1], float(cost), float(output), whole)
+    parts = np.full(m, -1)
+    if parent >= 0:
+        parts[m - 1] = own
+        for i in range(m - 2, -1, -1):
+            parents, owns = layers[i]
+            parts[i] = owns[parent]
+            parent = parents[parent]
+        return Merged(parts, cost, output, whole)
+    return Merged(parts, 0.0, NONE_OUTPUT, whole)

@@ -30,7 +30,7 @@ from engine.multiway.fractions.greedy import DELTA, WAYS, forward, greedy, metri
 from engine.multiway.fractions.merging import Merged, Slack, merge, undominated
 from engine.multiway.fractions.profile import JoinProfile
 from engine.runtime.errors import SpecError, did_you_mean
-from engine.runtime.jit import Ints
+from engine.runtime.jit import Ints, jit
 from gpu_kernels.harvest.formulas import NONE_OUTPUT
 from gpu_kernels.harvest.layout import Floats, Layout, flatten
 
@@ -44,6 +44,7 @@ FIRST = 1 / 16
 """Of the gap between the bound and the first setting: the gap that is tried first."""
 FEW = 1 << 10
 """Settings of a direction up to which all within the gap are merged at once."""
+_METRIC = metric_number(DELTA)
 ROUNDING = 1e-13
 """Of about 300 roundings of 1.2e-16 at most, relative to the greatest number in a bound's sums."""
 
@@ -72,21 +73,34 @@ class DualBound(NamedTuple):
     margin: float
 
 
+@jit
 def dual_of(layout: Layout, limit: float, least: int) -> tuple[DualBound, Ints]:
     """Return the dual's solution, and the feasible setting that it comes with."""
     price, scale, within = best_price(limit, least, layout)
     values, _ = best_values(price, least, layout)
-    bound = price * limit + float((layout.rates * values[:, 0]).sum())
+    bound = 0.0
+    for i in range(layout.rates.size):
+        bound += layout.rates[i] * values[i, 0]
+    bound += price * limit
     return DualBound(price, bound, values, ROUNDING * scale), within
 
 
+@jit
 def _search(
     floor: float, dual: DualBound, limit: float, least: int, most: int, layout: Layout
-) -> tuple[Merged, Ints | None]:
-    """Merge the parts that settings of output `floor` or more can have."""
+) -> tuple[Merged, Ints]:
+    """Merge the parts that settings of output `floor` or more can have.
+
+    Returns
+    -------
+    Merged
+    (m, m - 1) int64
+        The counts, where a setting was found.
+    """
     m = layout.rates.size
     slack = Slack(ROUNDING * limit, dual.margin)
     short = dual.bound - floor
+    chosen = np.full((m, m - 1), -1)
     directions = []
     for i in range(m):
         least_value = layout.rates[i] * dual.values[i, 0] - short - dual.margin
@@ -94,52 +108,70 @@ def _search(
             i, dual.price, least_value, limit + slack.cost, PARTS, least, layout, dual.values
         )
         if found < 0:
-            return Merged(None, 0.0, NONE_OUTPUT, whole=False), None
-        kept = undominated(cost, output, *slack)
+            return Merged(np.full(m, -1), 0.0, NONE_OUTPUT, False), chosen
+        kept = undominated(cost, output, slack.cost, slack.output)
         directions.append(Direction(counts[kept], cost[kept], output[kept]))
-    behind, before = relaxed(directions), relaxed(directions[::-1])[::-1]
+    behind, before = relaxed(directions, False), relaxed(directions, True)
     merged = merge(directions, behind, before, limit, floor, slack, most)
-    if merged.parts is None:
-        return merged, None
-    chosen = [part.counts[at] for part, at in zip(directions, merged.parts, strict=True)]
-    return merged, np.array(chosen, np.int64)
+    if merged.parts[0] >= 0:
+        for i in range(m):
+            for hop in range(m - 1):
+                chosen[i, hop] = directions[i].counts[merged.parts[i], hop]
+    return merged, chosen
 
 
+@jit
 def _first_share(layout: Layout) -> float:
     """Return the share of the gap that is tried first."""
-    counts = np.diff(layout.entries).reshape(layout.rates.size, -1)
-    return 1.0 if counts.prod(axis=1).max() <= FEW else FIRST
+    most = 1.0
+    for i in range(layout.rates.size):
+        settings = 1.0
+        for hop in range(layout.hops[i], layout.hops[i + 1]):
+            settings *= layout.entries[hop + 1] - layout.entries[hop]
+        most = max(most, settings)
+    return 1.0 if most <= FEW else FIRST
 
 
-def optimum_within(
-    layout: Layout, limit: float, least: int = 0, most: int = MOST
-) -> Optimum | None:
-    """Return the best setting of a layout's only join, as `best_setting` does of a profile."""
-    if totals(np.full((layout.rates.size, layout.rates.size - 1), least), layout)[0] > limit:
-        return None
+@jit
+def searched(layout: Layout, limit: float, least: int, most: int) -> Optimum:
+    """Return what `optimum_within` returns; without any setting, an output of `NONE_OUTPUT`."""
+    m = layout.rates.size
+    none = np.full((m, m - 1), least)
+    if totals(none, layout)[0] > limit:
+        return Optimum(none, 0.0, NONE_OUTPUT, NONE_OUTPUT, False)
     limit = min(limit, totals(most_output(least, layout), layout)[0])
-    dual, within = dual_of(layout, limit, least)
-    tried = forward(limit, metric_number(DELTA), least, layout)
-    best = max(((*totals(at, layout)[::-1], at) for at in (tried, within)), key=lambda at: at[0])
+    dual, best = dual_of(layout, limit, least)
+    best_cost, best_output = totals(best, layout)
+    tried = forward(limit, _METRIC, least, layout)
+    cost, output = totals(tried, layout)
+    if output >= best_output:
+        best, best_cost, best_output = tried, cost, output
     upper = dual.bound + dual.margin
-    gap = _first_share(layout) * max(0.0, dual.bound - best[0])
+    gap = _first_share(layout) * max(0.0, dual.bound - best_output)
     width = min(WIDTH, most)
     while True:
         target = dual.bound - gap - dual.margin
         merged, counts = _search(target - dual.margin, dual, limit, least, width, layout)
-        if counts is not None and merged.whole and merged.output >= target:
-            return Optimum(counts, merged.cost, merged.output, merged.output, proven=True)
-        if counts is not None and merged.output > best[0]:
-            best = merged.output, merged.cost, counts
+        if merged.parts[0] >= 0 and merged.whole and merged.output >= target:
+            return Optimum(counts, merged.cost, merged.output, merged.output, True)
+        if merged.parts[0] >= 0 and merged.output > best_output:
+            best, best_cost, best_output = counts, merged.cost, merged.output
         if merged.whole:
             upper = target
             gap *= 2
         elif width < most:
             width = most
         else:
-            output, cost, counts = best
-            return Optimum(counts, cost, output, max(upper, output), proven=False)
-        gap = min(gap, max(0.0, dual.bound - best[0]))
+            return Optimum(best, best_cost, best_output, max(upper, best_output), False)
+        gap = min(gap, max(0.0, dual.bound - best_output))
+
+
+def optimum_within(
+    layout: Layout, limit: float, least: int = 0, most: int = MOST
+) -> Optimum | None:
+    """Return the best setting of a layout's only join, as `best_setting` does of a profile."""
+    found = searched(layout, limit, least, most)
+    return None if found.output == NONE_OUTPUT else found
 
 
 def upper_bound(join: JoinProfile, limit: float, *, least: int = 0) -> float:

@@ -108,6 +108,27 @@ def run_clock(
         n[layout.PUSHED] += 1
 
 
+@kernel
+def run_untimed(
+    streams: MultiStreams, rules: HarvestRules, admitted: Admitted, clock: Clock, order: Ints,
+    stream_of: Ints,
+) -> None:  # fmt: skip
+    """Count the tuples in the windows as tuples come and are joined at once.
+
+    Parameters
+    ----------
+    admitted : Admitted
+        To which all tuples were admitted.
+    order : (n,) int64
+        Places of those that come, in arrival order.
+    stream_of : (n,) int64
+        By place.
+    """
+    for place in order:
+        clock.popped[stream_of[place]] += 1
+        _count_windows(rules, admitted, clock, streams.ts[place])
+
+
 def empty_intervals(
     streams: MultiStreams, clock: Clock, order: Ints, t0: int, adapt_every: float
 ) -> int:

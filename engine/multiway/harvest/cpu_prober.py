@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.multiway.exact.join import constant_of
 from engine.multiway.harvest.indexes import ranges
 from engine.multiway.harvest.layout import (
     WHOLE,
@@ -15,93 +16,22 @@ from engine.multiway.harvest.layout import (
     ProbeBatch,
     Probed,
     ReadPlan,
+    Tuples,
+    together,
 )
-from engine.multiway.harvest.matching import Matching, matching_of
-from engine.multiway.harvest.prober import (
-    NEXT,
-    STARTED,
-    WRITTEN,
-    OutputBatch,
-    Slices,
-    in_chunks,
-    no_results,
-)
-from engine.multiway.harvest.walk import Walk, begin_walk, go_on, new_walk
-from engine.multiway.predicate import Condition, Predicate, condition
+from engine.multiway.harvest.matching import matching_of
+from engine.multiway.harvest.prober import NEXT, OutputBatch, Slices, in_chunks, no_results
+from engine.multiway.harvest.tiled import tiled
+from engine.multiway.harvest.walk import walk_on
+from engine.multiway.harvest.walk_layout import NOT_FOUND, WalkJoin, new_walk
+from engine.multiway.predicate import Predicate, condition
 from engine.multiway.streams import MultiStreams
-from engine.runtime.jit import Floats, Ints, kernel
+from engine.runtime.jit import Floats, Ints
 
 KEPT = 1 << 19
 """Most outputs that a thread keeps; those of the tuples behind are found again."""
 _FIRST = 4
 """Outputs of a tuple for which there is room at first."""
-
-
-@kernel
-def _count(
-    streams: MultiStreams, rules: HarvestRules, condition: Condition, matching: Matching,
-    admitted: Admitted, plan: ReadPlan, whole: ReadPlan, batch: ProbeBatch, end: int, walk: Walk,
-    members: Ints, importance: Floats, progress: Ints, out: Probed,
-) -> bool:  # fmt: skip
-    """Write the results of the walks of the tuples before `end` of a batch, and their outputs.
-
-    Parameters
-    ----------
-    members, importance : (room, m) int64, (room,) float64
-        Without room, nothing is written there.
-    progress : (3,) int64
-        `NEXT` is the first tuple.
-
-    Returns
-    -------
-    bool
-        False if there is no more room.
-    """
-    for k in range(progress[NEXT], end):
-        own = plan if batch.shred[k] == WHOLE else whole
-        if progress[STARTED] == 0:
-            begin_walk(own, batch.place[k], batch.stream[k], walk)
-            out.importance[k] = 0.0
-            progress[STARTED] = 1
-        progress[WRITTEN], out.importance[k] = go_on(
-            streams, rules, condition, admitted, matching, own, batch, k, walk, members, importance,
-            progress[WRITTEN], out.importance[k],
-        )  # fmt: skip
-        if walk.depth[0] >= 0:
-            progress[NEXT] = k
-            return False
-        progress[STARTED] = 0
-        for hop in range(walk.passes.size):
-            out.comparisons[k, hop] = walk.comparisons[hop]
-            out.passes[k, hop] = walk.passes[hop]
-        out.outputs[k] = walk.passes[walk.passes.size - 1]
-    progress[NEXT] = end
-    return True
-
-
-@kernel
-def _write(
-    streams: MultiStreams, rules: HarvestRules, condition: Condition, matching: Matching,
-    admitted: Admitted, plan: ReadPlan, whole: ReadPlan, batch: ProbeBatch, wanted: Ints,
-    walk: Walk, members: Ints, importance: Floats, progress: Ints,
-) -> bool:  # fmt: skip
-    """Write the outputs of the wanted tuples, (k,) of the batch; False if there is no more room."""
-    for at in range(progress[NEXT], wanted.size):
-        k = wanted[at]
-        own = plan if batch.shred[k] == WHOLE else whole
-        if progress[STARTED] == 0:
-            begin_walk(own, batch.place[k], batch.stream[k], walk)
-            progress[STARTED] = 1
-        progress[WRITTEN], _ = go_on(
-            streams, rules, condition, admitted, matching, own, batch, k, walk, members, importance,
-            progress[WRITTEN], 0.0,
-        )  # fmt: skip
-        if walk.depth[0] >= 0:
-            progress[NEXT] = at
-            return False
-        progress[STARTED] = 0
-    progress[NEXT] = wanted.size
-    return True
 
 
 class _Kept(NamedTuple):
@@ -159,32 +89,44 @@ class CpuProber:
         self, streams: MultiStreams, rules: HarvestRules, predicate: Predicate, whole: ReadPlan,
         threads: int,
     ) -> None:  # fmt: skip
-        self._streams, self._predicate = streams, predicate
-        self._join = streams, rules, condition(predicate)
+        self._streams, self._rules, self._predicate = streams, rules, predicate
         self._whole = whole
-        self._slices = Slices(threads)
-        self._matching: Matching | None = None
+        self.condition = condition(predicate)
+        self.tiles = tiled(streams, predicate)
+        self.threads, self._slices = threads, Slices(threads)
+        self._join: WalkJoin | None = None
+        self._plan: ReadPlan | None = None
         self._sent = np.zeros(streams.number, np.int64)
         self._kept: list[_Kept] = []
         self._each = float(_FIRST)
         self._places: Ints = self._sent[:0]
 
-    def _walk(self, plan: ReadPlan) -> Walk:
-        runs = max(plan.youngest.size, self._whole.youngest.size)
-        return new_walk(self._streams, plan.order.shape[1], runs)
+    def joined(self, admitted: Admitted, plans: Sequence[ReadPlan]) -> WalkJoin:
+        """Return the join by some plans, of windows to which all tuples were admitted."""
+        if self._join is None:
+            streams, rules = self._streams, self._rules
+            matching = matching_of(streams, rules.window, self._predicate)
+            matching.position[:] = admitted.place
+            self._join = WalkJoin(
+                streams, rules, constant_of(streams, rules.combine),
+                matching, admitted, together(plans),
+            )  # fmt: skip
+        return self._join._replace(plans=together(plans))
 
-    def _positions(self, admitted: Admitted, new: Ints) -> Matching:
-        """Bring the positions of admitted tuples up to date; the last of each stream are new."""
-        if self._matching is None:
-            self._matching = matching_of(self._streams, self._predicate)
+    def _with(self, admitted: Admitted, plan: ReadPlan, new: Ints) -> WalkJoin:
+        """Return the join with the positions of admitted tuples up to date; the last are new."""
+        if self._join is None:
+            self._join = self.joined(admitted, [self._whole])
         for stream, count in enumerate(new.tolist()):
             number = int(admitted.number[stream])
             at = int(admitted.first[stream])
             begin = at + min(int(self._sent[stream]), number - count)
             places = admitted.place[begin : at + number]
-            self._matching.position[places] = np.arange(begin, at + number)
+            self._join.matching.position[places] = np.arange(begin, at + number)
             self._sent[stream] = number
-        return self._matching
+        if plan is not self._plan:
+            self._plan, self._join = plan, self._join._replace(plans=together([self._whole, plan]))
+        return self._join
 
     def count(self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch) -> Probed:
         """Return the results of the walks of a batch.
@@ -193,19 +135,27 @@ class CpuProber:
         O(log n) for each run and block of values in it.
         """
         size, hops = batch.place.size, plan.order.shape[1]
-        matching = self._positions(admitted, np.bincount(batch.stream, minlength=hops + 1))
-        out = no_results(size, hops)
+        join = self._with(admitted, plan, np.bincount(batch.stream, minlength=hops + 1))
+        out, tuples = no_results(size, hops), _tuples_of(batch)
         kept: dict[int, _Kept] = {}
 
         def work(begin: int, end: int) -> None:
-            walk, progress = self._walk(plan), np.array([begin, 0, 0])
+            walk, progress = new_walk(self._streams, join.plans), np.array([begin, 0, 0])
             room = min(KEPT, max(1, int(self._each * (end - begin))))
             members, importance = np.empty((room, hops + 1), np.int64), np.empty(room)
             last = end
-            while not _count(
-                *self._join, matching, admitted, plan, self._whole, batch, end, walk, members,
-                importance, progress, out,
-            ):  # fmt: skip
+            while not walk_on(
+                join,
+                self.condition,
+                NOT_FOUND,
+                tuples,
+                end,
+                walk,
+                members,
+                importance,
+                progress,
+                out,
+            ):
                 room = 0 if importance.size >= KEPT else 2 * importance.size
                 if room == 0:
                     last = int(progress[NEXT])
@@ -241,12 +191,28 @@ class CpuProber:
     ) -> Iterator[OutputBatch]:
         """Yield the outputs of tuples whose outputs were not kept, in chunks."""
         new = np.bincount(batch.stream, minlength=self._streams.number)
-        matching, walk = self._positions(admitted, new), self._walk(plan)
+        join, hops = self._with(admitted, plan, new), plan.order.shape[1]
+        tuples = _tuples_of(ProbeBatch._make(own[wanted] for own in batch))
+        walk, out = new_walk(self._streams, join.plans), no_results(wanted.size, hops)
 
         def write(members: Ints, importance: Floats, progress: Ints) -> bool:
-            return _write(
-                *self._join, matching, admitted, plan, self._whole, batch, wanted, walk, members,
-                importance, progress,
-            )  # fmt: skip
+            return walk_on(
+                join,
+                self.condition,
+                NOT_FOUND,
+                tuples,
+                wanted.size,
+                walk,
+                members,
+                importance,
+                progress,
+                out,
+            )
 
-        return in_chunks(plan.order.shape[1], write)
+        return in_chunks(hops, write)
+
+
+def _tuples_of(batch: ProbeBatch) -> Tuples:
+    """Return the tuples of a batch: those that are shredded walk by the first of two plans."""
+    plan = (batch.shred == WHOLE).astype(np.int64)
+    return Tuples(batch.place, batch.stream, plan, batch.shred)

@@ -44,6 +44,20 @@ class ReadPlan(NamedTuple):
     ticks."""
 
 
+class Plans(NamedTuple):
+    """Several plans, one behind the other."""
+
+    order: Ints
+    """(m, m - 1) int64. Of all plans."""
+    runs: Ints
+    """(plans, m, m) int64."""
+    first: Ints
+    """(plans, m + 1) int64. Where each direction's runs begin among those of all plans."""
+    youngest: Ints
+    oldest: Ints
+    """`youngest`, `oldest`: (runs,) int64."""
+
+
 class Admitted(NamedTuple):
     """The tuples admitted to the join windows, in arrival order, expired ones included."""
 
@@ -96,6 +110,17 @@ class ProbeBatch(NamedTuple):
     """(n,) float64. The throttle fraction of those that are shredded; `WHOLE` for the others."""
 
 
+class Tuples(NamedTuple):
+    """Tuples to be probed, each by a plan of its own."""
+
+    place: Ints
+    stream: Ints
+    plan: Ints
+    """`place`, `stream`, `plan`: (n,) int64."""
+    shred: Floats
+    """(n,) float64. As `ProbeBatch` has it."""
+
+
 class Clock(NamedTuple):
     """The virtual clock and the input buffers."""
 
@@ -116,6 +141,13 @@ class Clock(NamedTuple):
     total: Ints
     """`interval`, `total`: (3, m) int64. Pushes, those that a full buffer refused included; pops;
     drops."""
+
+
+def admitted_all(streams: MultiStreams) -> Admitted:
+    """Return windows to which all tuples were admitted."""
+    none = np.zeros(streams.number, np.int64)
+    places = np.arange(streams.ts.size, dtype=np.int64)
+    return Admitted(streams.first, np.diff(streams.first), none, places, streams.ts)
 
 
 def admitted_none(streams: MultiStreams) -> Admitted:
@@ -173,3 +205,20 @@ def whole_plan(orders: Sequence[Sequence[int]], windows: Windows) -> ReadPlan:
     """Return the plan that reads every window whole."""
     sizes = windows.size.tolist()
     return plan_of(orders, [[[(0, sizes[other] + 1)] for other in order] for order in orders])
+
+
+def together(plans: Sequence[ReadPlan]) -> Plans:
+    """Return plans of the same join orders as one layout.
+
+    Examples
+    --------
+    >>> plan = plan_of([[1], [0]], [[[(0, 3), (5, 6)]], [[]]])
+    >>> together([plan, plan]).first.tolist()
+    [[0, 2, 2], [2, 4, 4]]
+    """
+    before = np.cumsum([0, *(plan.youngest.size for plan in plans[:-1])])
+    youngest, oldest = (np.concatenate([plan[at] for plan in plans]) for at in (3, 4))
+    return Plans(
+        plans[0].order, np.array([plan.runs for plan in plans]),
+        np.array([plan.first for plan in plans]) + before[:, None], youngest, oldest,
+    )  # fmt: skip

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.multiway.fractions.histograms import decay, empty_histograms, learn
+from engine.multiway.fractions.histograms import empty_histograms, learn
 from engine.multiway.harvest.layout import Admitted, ProbeBatch, Probed, ReadPlan
+from engine.multiway.harvest.lessons import Classes, Lessons, learn_counts
 from engine.multiway.harvest.prober import Prober
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import MultiStreams, Windows, basic_counts
@@ -60,6 +61,17 @@ def empty_ages(basic: Sequence[int]) -> Floats:
     """
     m = len(basic)
     return np.zeros((m, m - 1, max(basic)))
+
+
+@jit
+def _forget(values: Floats, part: float) -> bool:
+    """Scale values down; return whether any has changed."""
+    changed, flat = False, values.reshape(-1)
+    for k in range(flat.size):
+        value = flat[k] * part
+        changed |= value != flat[k]
+        flat[k] = value
+    return changed
 
 
 @jit
@@ -181,6 +193,19 @@ class Learner:
                 learn(learnt.histograms, self._windows.size, times)
                 learn_ages(learnt.ages, times, plan.order, self._settings.basic_window, self._basic)
 
+    @property
+    def classes(self) -> Classes:
+        """The classes in which outputs are counted."""
+        window, settings = self._windows.size, self._settings
+        basic = np.array(self._basic, np.int64)
+        buckets = self.learnt.histograms.shape[1]
+        return Classes(settings.basic_window, basic, window, buckets)
+
+    def take(self, lessons: Lessons, interval: int) -> None:
+        """Learn from the sampled tuples of an interval."""
+        own = self.learnt
+        learn_counts(lessons, interval, own.comparisons, own.passes, own.ages, own.histograms)
+
     def adapted(self, pushes: Ints) -> None:
         """Record an interval's pushes, and scale older observations down."""
         some = pushes > 0
@@ -195,6 +220,5 @@ class Learner:
             counts.append(learnt.indexed.candidates)
         changed = False
         for values in counts:
-            changed = changed or bool(np.any(values * forget != values))
-            decay(values, forget)
+            changed |= _forget(values, forget)
         return changed

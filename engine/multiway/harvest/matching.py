@@ -1,63 +1,133 @@
-"""The tuples of a run that agree with a tuple: found without looking at all of the run.
+"""The tuples of a run that agree with a tuple.
 
 A run is a range of the admitted tuples of one stream, so it is a range of places, less the tuples
-in between that were dropped. Places are sorted once, before the join: of equi by code, of band and
-distance by value within blocks of neighbouring places. What is found is what a scan would find, in
-its order.
+in between that were dropped. Of equi, places are sorted by code once, before the join. Values of
+band and distance are compared many at a time where runs are short; where they are long, they are
+sorted within blocks of neighbouring places. What is found is what a scan would find, in its order.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.multiway.exact.lists import of_codes
+from engine.multiway.exact.plan import interned
+from engine.multiway.exact.screen import squares
 from engine.multiway.harvest.indexes import first_value, lies_before
 from engine.multiway.harvest.layout import Admitted
 from engine.multiway.predicate import Condition, Predicate, meets
-from engine.multiway.streams import MultiStreams
-from engine.runtime.jit import Floats, Integer, Ints, kernel, shell_sorted
-from gpu_kernels.multiway.predicates import BAND, DISTANCE, EQUI
+from engine.multiway.streams import Attributes, MultiStreams
+from engine.runtime.jit import Floats, Integer, Ints, inlined, jit, kernel, shell_sorted
+from gpu_kernels.multiway.predicates import BAND, COSINE, DISTANCE, EQUI, dot
 from gpu_kernels.multiway.walk import first_at_or_after, taken
 
-BLOCK = 256
+BLOCK = 4096
 """Places whose values are sorted together: as many as a binary search finds faster than a scan."""
+_LONG = 4 * BLOCK
+"""Tuples of a window, on average, from which on values are sorted."""
+_RUN = 32
+"""Values that are looked at together."""
 
 
 class Matching(NamedTuple):
     """Places in an order in which those that agree with a tuple are neighbours."""
 
     place: Ints
-    """(n,) int64. Of equi by stream, code and place; of band and distance by block, value and
-    place; else empty."""
+    """(n,) int64. Of equi by stream, code and place; of band and distance in long windows by block,
+    value and place; else empty."""
     code: Ints
     """(n,) int64. Of equi: the list of each place within a stream."""
     lists: Ints
     """(m * codes + 1,) int64. Of equi: where the lists of each stream begin in `place`."""
     value: Floats
-    """(n,) float64. Of band and distance: first coordinates, in the order of `place`."""
+    """(n,) float64. Of band and distance in long windows: first coordinates, in the order of
+    `place`."""
+    flat: Floats
+    """(n,) float64. By place: of band and distance first coordinates, of cosine lengths."""
     position: Ints
     """(n,) int64. By place: the position of a tuple that is admitted."""
 
 
-def matching_of(streams: MultiStreams, predicate: Predicate) -> Matching:
-    """Return the places of all tuples in the order that a predicate needs. O(n log n)."""
+@jit
+def _by_code(stream_first: Ints, code: Ints, codes: int, place: Ints, lists: Ints) -> None:
+    """Write the places of each stream and code, ascending, and where they begin."""
+    for stream in range(stream_first.size - 1):
+        for k in range(stream_first[stream], stream_first[stream + 1]):
+            lists[stream * codes + code[k] + 1] += 1
+    for at in range(1, lists.size):
+        lists[at] += lists[at - 1]
+    ends = lists[:-1].copy()
+    for stream in range(stream_first.size - 1):
+        for k in range(stream_first[stream], stream_first[stream + 1]):
+            at = stream * codes + code[k]
+            place[ends[at]] = k
+            ends[at] += 1
+
+
+@jit
+def _by_value(stream_first: Ints, flat: Floats, place: Ints, value: Floats) -> None:
+    """Write the places of each block in order of value, and their values."""
+    for stream in range(stream_first.size - 1):
+        for begin in range(stream_first[stream], stream_first[stream + 1], BLOCK):
+            own = flat[begin : min(begin + BLOCK, stream_first[stream + 1])]
+            order = np.argsort(own, kind="mergesort")
+            for k in range(own.size):
+                place[begin + k] = begin + order[k]
+                value[begin + k] = own[order[k]]
+
+
+def _are_long(streams: MultiStreams, windows: Ints) -> bool:
+    """Return whether a window has many tuples, if they come evenly."""
+    for stream, size in enumerate(windows.tolist()):
+        ts = streams.ts[streams.part(stream)]
+        if ts.size and ts.size * (size + 1) > _LONG * max(size + 1, int(ts[-1]) - int(ts[0]) + 1):
+            return True
+    return False
+
+
+def matching_of(streams: MultiStreams, windows: Ints, predicate: Predicate) -> Matching:
+    """Return the places of all tuples in the order that a predicate needs.
+
+    O(n); of long windows O(n log n).
+
+    Parameters
+    ----------
+    streams : MultiStreams
+    windows : (m,) int64
+        W ticks of each.
+    predicate : Predicate
+    """
     n, own = streams.ts.size, streams.attributes
-    stream = np.repeat(np.arange(streams.number), np.diff(streams.first))
-    none, position = np.zeros(0, np.int64), np.zeros(n, np.int64)
+    none, no_values, position = np.zeros(0, np.int64), np.zeros(0), np.zeros(n, np.int64)
     if predicate.kind == "equi":
-        distinct, code = np.unique(own.code, return_inverse=True)
-        lists = stream * distinct.size + code
-        edges = np.bincount(lists, minlength=streams.number * distinct.size)
-        begins = np.concatenate([[0], np.cumsum(edges)]).astype(np.int64)
-        place = np.argsort(lists, kind="stable").astype(np.int64)
-        return Matching(place, code.astype(np.int64), begins, np.zeros(0), position)
-    if predicate.kind in ("band", "distance"):
-        value = own.value[:, 0]
-        blocks = (np.arange(n) - streams.first[stream]) // BLOCK
-        place = np.lexsort((value, blocks, stream)).astype(np.int64)
-        return Matching(place, none, none, np.ascontiguousarray(value[place]), position)
-    return Matching(none, none, none, np.zeros(0), position)
+        codes, narrow, _ = of_codes(own.code, interned)
+        code, place = narrow.astype(np.int64), np.empty(n, np.int64)
+        lists = np.zeros(streams.number * codes + 1, np.int64)
+        _by_code(streams.first, code, codes, place, lists)
+        return Matching(place, code, lists, no_values, no_values, position)
+    if predicate.kind == "band" or (predicate.kind == "distance" and not predicate.equal):
+        flat = np.ascontiguousarray(own.value[:, 0])
+        if not _are_long(streams, windows):
+            return Matching(none, none, none, no_values, flat, position)
+        place, value = np.empty(n, np.int64), np.empty(n)
+        _by_value(streams.first, flat, place, value)
+        return Matching(place, none, none, value, flat, position)
+    if predicate.kind == "cosine":
+        return Matching(none, none, none, no_values, np.sqrt(squares(own.value)), position)
+    return Matching(none, none, none, no_values, no_values, position)
+
+
+@kernel
+def agree(
+    condition: Condition, attributes: Attributes, matching: Matching, a: Integer, b: Integer
+) -> Any:  # noqa: ANN401 - a bool
+    """Return whether the predicate holds between two tuples, as `meets` does."""
+    if condition.kind == COSINE:
+        lengths = matching.flat[a] * matching.flat[b]
+        return dot(attributes.value, a, b) / lengths >= condition.bound
+    return meets(condition, attributes, a, b)
 
 
 @kernel
@@ -72,6 +142,55 @@ def _is_read(
     if gaps and not (begin <= position < end and admitted.place[position] == place):
         return False
     return shred > 1.0 or taken(end - 1 - position, shred)
+
+
+@inlined
+def _near(squared: bool, bound: float, difference: float) -> bool:
+    return difference * difference <= bound if squared else abs(difference) <= bound
+
+
+@kernel
+def _scanned(
+    flat: Floats, squared: bool, bound: float, own: float, low: Integer, high: Integer, found: Ints,
+    number: Integer,
+) -> Integer:  # fmt: skip
+    """Append the places ``low <= place < high`` whose value is near; return the new number."""
+    row = flat[low:high]
+    whole = row.size - row.size % _RUN
+    for j in range(0, whole, _RUN):
+        some = np.int64(0)
+        for k in range(_RUN):  # of a fixed number: compiled without a loop
+            some += np.int64(_near(squared, bound, row[j + k] - own))
+        if some:
+            for k in range(j, j + _RUN):
+                found[number] = low + k
+                number += np.int64(_near(squared, bound, row[k] - own))
+    for k in range(whole, row.size):
+        found[number] = low + k
+        number += np.int64(_near(squared, bound, row[k] - own))
+    return number
+
+
+@kernel
+def _sorted_near(
+    matching: Matching, squared: bool, bound: float, own: float, first: Integer, behind: Integer,
+    low: Integer, high: Integer, found: Ints, number: Integer,
+) -> Integer:  # fmt: skip
+    """Append what `_scanned` appends, from sorted blocks of a stream's places, first to behind."""
+    block = first + (low - first) // BLOCK * BLOCK
+    while block < high:
+        after = min(block + BLOCK, behind)
+        entry = first_value(matching.value, int(block), after, squared, bound, own)
+        begun = number
+        while entry < after and not lies_before(squared, bound, own, matching.value[entry]):
+            one = matching.place[entry]
+            if low <= one < high and _near(squared, bound, matching.value[entry] - own):
+                found[number] = one
+                number += 1
+            entry += 1
+        shell_sorted(found, begun, number - begun)
+        block = after
+    return number
 
 
 @kernel
@@ -91,7 +210,7 @@ def find_matches(
     shred : float
         The throttle fraction, where the run is read by a shredded tuple; else more than 1.
     found : (room,) int64
-        Written from `number` on, in arrival order.
+        Written from `number` on, in arrival order; with room for all of the stream.
     """
     if begin >= end:
         return number
@@ -110,33 +229,32 @@ def find_matches(
             entry += 1
         return number
     if condition.kind == BAND or condition.kind == DISTANCE:  # noqa: PLR1714 - compiled
-        squared, own = condition.kind == DISTANCE, streams.attributes.value[place, 0]
-        first, behind = streams.first[other], streams.first[other + 1]
-        block = first + (low - first) // BLOCK * BLOCK
-        while block < high:
-            after = min(block + BLOCK, behind)
-            entry = first_value(matching.value, int(block), after, squared, condition.bound, own)
-            begun = number
-            while entry < after and not lies_before(
-                squared, condition.bound, own, matching.value[entry]
+        squared, own, begun = condition.kind == DISTANCE, float(matching.flat[place]), number
+        if high - low > BLOCK and matching.value.size > 0:
+            number = _sorted_near(
+                matching, squared, condition.bound, own, streams.first[other],
+                streams.first[other + 1], low, high, found, number,
+            )  # fmt: skip
+        else:
+            number = _scanned(
+                matching.flat, squared, condition.bound, own, low, high, found, number
+            )
+        if not gaps and shred > 1.0 and not squared:
+            return number
+        kept = begun
+        for at in range(begun, number):
+            one = found[at]
+            if _is_read(admitted, matching, one, begin, end, gaps, shred) and (
+                not squared or meets(condition, streams.attributes, place, one)
             ):
-                one = matching.place[entry]
-                if (
-                    low <= one < high
-                    and _is_read(admitted, matching, one, begin, end, gaps, shred)
-                    and meets(condition, streams.attributes, place, one)
-                ):
-                    found[number] = one
-                    number += 1
-                entry += 1
-            shell_sorted(found, begun, number - begun)
-            block = after
-        return number
+                found[kept] = one
+                kept += 1
+        return kept
     for position in range(begin, end):
         one = admitted.place[position]
         if shred <= 1.0 and not taken(end - 1 - position, shred):
             continue
-        if meets(condition, streams.attributes, place, one):
+        if agree(condition, streams.attributes, matching, place, one):
             found[number] = one
             number += 1
     return number

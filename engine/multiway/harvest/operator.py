@@ -2,65 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
 
-from engine.multiway.fractions.optimise import BruteForce
 from engine.multiway.harvest import layout
-from engine.multiway.harvest.adapt import (
-    Setting,
-    horizons,
-    plan_from,
-    setting_of,
-    throttle_after,
-)
-from engine.multiway.harvest.clock import Speculation, empty_intervals, run_clock
-from engine.multiway.harvest.indexed_prober import on_all_cores
-from engine.multiway.harvest.indexes import entries_of
-from engine.multiway.harvest.layout import (
-    HarvestRules,
-    admitted_none,
-    new_clock,
-    whole_plan,
-)
-from engine.multiway.harvest.learner import Learner
-from engine.multiway.harvest.priors import PairPrior, begin, first_throttle, known
-from engine.multiway.harvest.prober import MakeProber, OutputBatch
-from engine.multiway.harvest.settings import LEAST_THROTTLE, HarvestSettings
-from engine.multiway.predicate import Predicate
-from engine.multiway.streams import MultiStreams, Windows, arrival_order
-from engine.runtime.errors import SpecError
-from engine.runtime.jit import Floats, Ints
-from engine.runtime.randomness import uniforms
+from engine.multiway.harvest.adapt import throttle_after
+from engine.multiway.harvest.clock import empty_intervals, run_clock, run_untimed
+from engine.multiway.harvest.cpu_prober import CpuProber
+from engine.multiway.harvest.layout import Probed, ReadPlan
+from engine.multiway.harvest.lessons import Lessons
+from engine.multiway.harvest.prober import OutputBatch, no_results
+from engine.multiway.harvest.state import UNLIMITED, HarvestState, Step
+from engine.multiway.harvest.untimed import Slice, Span, Untimed
+from engine.runtime.jit import Floats, Ints, jit
 from engine.runtime.work import rows_done
-from gpu_kernels.combine import COMBINES
-from gpu_kernels.philox import PURPOSE_SHED, PURPOSE_SHRED
-
-UNLIMITED = int(np.iinfo(np.int64).max)
 
 
-class Step(NamedTuple):
-    """The results of an interval between adaptations."""
-
-    at: float
-    """Ticks since t0 at which it ended."""
-    throttle: float
-    """z in force during it."""
-    beta: float
-    """Pops over pushes; 0 of the last interval, which no adaptation ended."""
-    pushes: tuple[int, ...]
-    pops: tuple[int, ...]
-    drops: tuple[int, ...]
-    """`pushes`, `pops`, `drops`: By stream; pushes that a full buffer refused are among both
-    others."""
-    comparisons: int
-    outputs: int
+@jit
+def _added_up(total: float, values: Floats) -> float:
+    """Return a sum one by one, the same however many there are at once."""
+    for value in values:
+        total += value
+    return total
 
 
-class GrubJoin:
+class GrubJoin(HarvestState):
     """A multi-way join within a CPU budget.
 
     Parameters
@@ -100,94 +67,84 @@ class GrubJoin:
         The last.
     """
 
-    def __init__(
-        self, streams: MultiStreams, windows: Windows, predicate: Predicate,
-        settings: HarvestSettings, orders: Sequence[Sequence[int]], *, graph: str = "clique",
-        combine: str = "min", start_ts: int | None = None, keep: Sequence[float] | None = None,
-        emit: bool = True, prober: MakeProber | None = None, priors: Sequence[PairPrior] = (),
-        brute_force: BruteForce | None = None,
-    ) -> None:  # fmt: skip
-        if windows.by_rows.any():
-            raise SpecError(
-                "count-based windows cannot be harvested, whose segments are times: give windows "
-                "in ticks or durations, or neither --capacity nor --throttle"
-            )
-        m, n = streams.number, streams.ts.size
-        self._streams, self._windows, self._settings, self._orders = (
-            streams, windows, settings, [list(order) for order in orders],
-        )  # fmt: skip
-        clique = graph == "clique" and not predicate.transitive
-        self._rules = HarvestRules(clique, COMBINES.index(combine), windows.size)
-        self._start = -UNLIMITED if start_ts is None else start_ts
-        self._emit, self._brute_force = emit, brute_force
-        self._stream_of = np.repeat(np.arange(m), np.diff(streams.first))
-        order = arrival_order(streams)
-        self._t0 = int(streams.ts[order[0]]) if n else 0
-        self.shed = np.zeros(m, np.int64)
-        if keep is not None:
-            passed = self._draws(PURPOSE_SHED) < np.repeat(keep, np.diff(streams.first))
-            self.shed += np.bincount(self._stream_of[~passed], minlength=m)
-            order = order[passed[order]]
-        self._order = order
-        self._sampled = self._draws(PURPOSE_SHRED) < settings.shred
-        self._throttle = 1.0 if settings.throttle is None else settings.throttle
-        self._whole = whole_plan(self._orders, windows)
-        self._plan = self._whole
-        self._admitted = admitted_none(streams)
-        self._clock = new_clock(streams, float(settings.adapt_every))
-        entries = entries_of(streams, predicate) if settings.probe == "index" else None
-        make = prober or partial(on_all_cores, None if entries is None else settings.basic_window)
-        self._prober = make(streams, self._rules, predicate, self._whole)
-        self._speculation = Speculation(
-            streams, order, self._stream_of, self._t0, self._admitted, self._clock, self._prober
-        )
-        self._learner = Learner(streams, windows, settings, self._prober, entries)
-        self._stale = False
-        if priors:
-            self._begin(priors)
-        self._interval, self.comparisons = [0, 0], 0
-        self.outputs, self.importance = 0, 0.0
-        self.steps: list[Step] = []
-        self.setting: Setting | None = None
-
-    def _begin(self, priors: Sequence[PairPrior]) -> None:
-        """Begin with the statistics of profiles."""
-        settings, learnt = self._settings, self._learner.learnt
-        prior = priors, self._windows, self._orders, settings
-        begin(learnt, *prior)
-        if settings.shedding != "harvest" or not known(priors, self._streams.number):
-            return
-        if settings.throttle is None:
-            self._throttle = max(LEAST_THROTTLE, first_throttle(learnt, *prior))
-        self._stale = self._throttle < 1
-
-    def _draws(self, purpose: int) -> Floats:
-        streams, seed = self._streams, self._settings.seed
-        rows = (streams.row[streams.part(i)] for i in range(streams.number))
-        return np.concatenate([uniforms(seed, purpose, i, own) for i, own in enumerate(rows)])
-
-    @property
-    def pushes(self) -> Ints:
-        """Tuples that came to each buffer, including those that found it full."""
-        return np.array(self._clock.total[layout.PUSHES])
-
-    @property
-    def pops(self) -> Ints:
-        """Tuples of each stream that were joined."""
-        return np.array(self._clock.total[layout.POPS])
-
-    @property
-    def drops(self) -> Ints:
-        """Tuples of each stream that found a full buffer."""
-        return np.array(self._clock.total[layout.DROPS])
-
-    @property
-    def peak(self) -> int:
-        """Most tuples in the windows at once."""
-        return int(self._clock.n[layout.PEAK])
-
     def run(self) -> Iterator[OutputBatch]:
         """Run the join to its end and yield its outputs, if they are wanted."""
+        settings, prober = self._settings, self._prober
+        timed = settings.capacity is not None or settings.clock == "wall"
+        if timed or settings.admission == "conserve" or not isinstance(prober, CpuProber):
+            return self._run_clock()
+        untimed = Untimed(
+            self._streams, self._order, self._stream_of, self._t0, settings.adapt_every,
+            self._sampled, prober, self._learner.classes,
+        )  # fmt: skip
+        return self._run_untimed(untimed)
+
+    def _run_untimed(self, untimed: Untimed) -> Iterator[OutputBatch]:
+        """Run a join whose comparisons take no time, many intervals at once."""
+        shred = self._throttle if self._throttle < 1 else layout.WHOLE
+        start = self._start if self._emit else UNLIMITED
+        for span in untimed.spans():
+            pushes = untimed.pushes(span)
+            plans = self._plans(span, pushes, untimed.lessons(span, self._whole, shred))
+            out = no_results(int(span.edges[-1] - span.edges[0]), self._streams.number - 1)
+            for given in untimed.outputs(span, plans, shred, out, start):
+                if isinstance(given, OutputBatch):
+                    yield given
+                else:
+                    self._came(span, given)
+            run_untimed(
+                self._streams, self._rules, untimed.admitted, self._clock,
+                self._order[span.edges[0] : span.edges[-1]], self._stream_of,
+            )  # fmt: skip
+            self._record(span, pushes, out)
+
+    def _plans(self, span: Span, pushes: Ints, lessons: Lessons) -> list[ReadPlan]:
+        """Learn and adapt from interval to interval; return what all of them read."""
+        plans, number = [self._whole], [*span.number.tolist(), span.after]
+        for own in range(span.number.size):
+            if self._stale:
+                self._configure()
+            plans.append(self._plan)
+            self._learner.take(lessons, own)
+            empty = number[own + 1] - number[own] - 1
+            if number[own + 1] < 0:
+                break
+            self._learner.adapted(pushes[own])
+            self._stale = self._settings.shedding == "harvest"
+            while empty > 0 and self._learner.forget():
+                empty -= 1
+        return plans
+
+    def _came(self, span: Span, those: Slice) -> None:
+        """Count the tuples of a slice of a span, which were joined as they came."""
+        base = int(span.edges[0])
+        places = self._order[base + those[0] : base + those[1]]
+        came = np.bincount(self._stream_of[places], minlength=self._streams.number)
+        self._clock.total[layout.PUSHES] += came
+        self._clock.total[layout.POPS] += came
+        rows_done(places.size)
+
+    def _record(self, span: Span, pushes: Ints, out: Probed) -> None:
+        """Record the results of the intervals of a span."""
+        base, every = int(span.edges[0]), self._settings.adapt_every
+        ts = self._streams.ts[self._order[base : span.edges[-1]]]
+        before = int(np.searchsorted(ts, self._start))
+        out.outputs[:before] = 0
+        self.importance = _added_up(self.importance, out.importance[before:])
+        begins = span.edges[:-1] - base
+        comparisons = np.add.reduceat(out.comparisons.sum(axis=1), begins).tolist()
+        outputs = np.add.reduceat(out.outputs, begins).tolist()
+        none = (0,) * self._streams.number
+        for own, number in enumerate(span.number.tolist()):
+            came, last = tuple(pushes[own].tolist()), span.after < 0 and own == len(outputs) - 1
+            at, beta = (self._last_arrival(), 0.0) if last else ((number + 1.0) * every, 1.0)
+            self.steps.append(
+                Step(at, self._throttle, beta, came, came, none, comparisons[own], outputs[own])
+            )
+        self.comparisons += sum(comparisons)
+        self.outputs += sum(outputs)
+
+    def _run_clock(self) -> Iterator[OutputBatch]:
         clock, speculation, settings = self._clock, self._speculation, self._settings
         timed = settings.capacity is not None or settings.clock == "wall"
         room = settings.buffer if timed else UNLIMITED
@@ -275,36 +232,3 @@ class GrubJoin:
             clock.at[layout.NEXT] += settings.adapt_every
             empty -= 1
         clock.at[layout.NEXT] += float(empty) * settings.adapt_every
-
-    def _configure(self) -> None:
-        """Update rankings and harvest fractions (P4 4.2)."""
-        settings, clock = self._settings, self._clock
-        self._stale = False
-        self.setting = setting_of(
-            self._learner.learnt, self._windows, self._orders, self._throttle, settings,
-            self._brute_force,
-        )  # fmt: skip
-        self._plan = plan_from(self.setting, self._orders, self._windows, settings.basic_window)
-        if settings.admission == "conserve":
-            now = float(clock.at[layout.NEXT]) - settings.adapt_every
-            self._remove_unread(now, horizons(self._plan, self._windows))
-
-    def _remove_unread(self, now: float, horizon: Ints) -> None:
-        """Remove the tuples that no direction reads any more from the windows (P4 7)."""
-        admitted, popped = self._admitted, self._clock.popped
-        for stream in range(horizon.size):
-            begin = int(admitted.first[stream])
-            times = admitted.ts[begin : begin + popped[stream]]
-            gone = int(np.searchsorted(times, int(now) + self._t0 - int(horizon[stream])))
-            admitted.gone[stream] = max(admitted.gone[stream], gone)
-
-    def _close(self, at: float, beta: float) -> None:
-        """Record an interval and begin the next."""
-        clock = self._clock
-        pushes, pops, drops = (tuple(row.tolist()) for row in clock.interval)
-        if clock.interval.any():
-            done = self._interval
-            self.steps.append(Step(at, self._throttle, beta, pushes, pops, drops, *done))
-        np.add(clock.total, clock.interval, out=clock.total)
-        clock.interval[:] = 0
-        self._interval = [0, 0]

@@ -10,7 +10,7 @@ import pytest
 from grubjoin_cases import MEETS, PURPOSES, Configure, tuples_of
 from multiway_cases import PREDICATES, random_streams
 
-from engine.multiway.harvest import clock, matching
+from engine.multiway.harvest import clock
 from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.learner import Learner
 from engine.multiway.harvest.operator import GrubJoin
@@ -171,8 +171,7 @@ def test_outputs_that_are_not_kept(kind: str, kept: int, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("kind", ["equi", "band", "distance"])
 @pytest.mark.parametrize("buffer", [3, 2000])
-def test_runs_of_many_blocks_with_gaps(kind: str, buffer: int) -> None:
-    assert matching.BLOCK < 300
+def test_runs_of_many_tuples_with_gaps(kind: str, buffer: int) -> None:
     done = both(
         2, kind, (900, 700), capacity=4000.0, basic_window=4, buffer=buffer, shred=0.2,
         adapt_every=6, window=40, distinct=20, admission="conserve",

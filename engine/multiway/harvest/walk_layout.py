@@ -1,0 +1,80 @@
+"""The layout of walks on the CPU: what they share, and the state of each."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.multiway.harvest.layout import Admitted, HarvestRules, Plans
+from engine.multiway.harvest.matching import Matching
+from engine.multiway.streams import MultiStreams
+from engine.runtime.jit import Floats, Ints
+
+UNKNOWN = -1
+"""In `Walk.number`: the hop has not been reached. In `Walk.depth`: `going` is not known."""
+
+
+class WalkJoin(NamedTuple):
+    """What all walks of a batch share, but for the condition, whose type numba finds slowly."""
+
+    streams: MultiStreams
+    rules: HarvestRules
+    constant: float
+    """Importance of every output; NaN if it differs."""
+    matching: Matching
+    admitted: Admitted
+    plans: Plans
+
+
+class Found(NamedTuple):
+    """The matches of the tuples of a batch by hop, where they were found before the walks."""
+
+    begin: Ints
+    end: Ints
+    """`begin`, `end`: (hops, n) int64. No columns: they were not."""
+    place: Ints
+    """(matches,) int64. Run by run, in arrival order."""
+
+
+_NONE: Ints = np.zeros((0, 0), np.int64)
+NOT_FOUND = Found(_NONE, _NONE, np.zeros(0, np.int64))
+
+
+class Walk(NamedTuple):
+    """The state of a walk; of one thread."""
+
+    bounds: Ints
+    """(2, runs, 2) int64. Positions of the runs of a plan, and of that of shredded tuples, as the
+    last tuple of their direction had them."""
+    matches: Ints
+    """(hops, room) int64. Places that agree with the tuple, by hop."""
+    value: Floats
+    """(room,) float64. Of band: the values of those of the last hop."""
+    going: Ints
+    """(room,) int64. Those of the last hop that agree with all members."""
+    number: Ints
+    read: Ints
+    at: Ints
+    """`number`, `read`, `at`: (hops,) int64. By hop: how many of `matches` there are; tuples of the
+    runs, with each of which a scan compares; the next of the matches."""
+    depth: Ints
+    """(2,) int64. The hop, -1 at the end; how many of `going` there are."""
+    members: Ints
+    """(m,) int64. By stream."""
+    comparisons: Ints
+    passes: Ints
+    """`comparisons`, `passes`: (hops,) int64. Tuples compared and gone on with at each hop."""
+
+
+def new_walk(streams: MultiStreams, plans: Plans) -> Walk:
+    """Return room for the walks of a thread; memory is used as it is needed."""
+    hops = streams.number - 1
+    room = int(np.diff(streams.first).max(initial=0)) + 1
+    runs = max(1, int((plans.first[:, -1] - plans.first[:, 0]).max()))
+    number, read, at, comparisons, passes = np.zeros((5, hops), np.int64)
+    return Walk(
+        np.zeros((2, runs, 2), np.int64), np.empty((hops, room), np.int64), np.empty(room),
+        np.empty(room, np.int64), number, read, at, np.zeros(2, np.int64),
+        np.zeros(hops + 1, np.int64), comparisons, passes,
+    )  # fmt: skip
