@@ -24,7 +24,7 @@ _LEAST = 1000
 _WARM = 40
 """Tuples that are joined first, so that nothing is compiled while the clock runs."""
 _SECONDS = 2.0
-"""After which the trial of the harvested join is broken off."""
+"""After which a trial is broken off."""
 
 
 class Expected(NamedTuple):
@@ -91,8 +91,7 @@ def _attributes_of(streams: MultiStreams, places: Ints) -> Attributes:
 def expected_of(task: MultiJoinTask, read: Read) -> Expected | None:
     """Try both joins on a stretch of the streams, and log what to expect of the whole.
 
-    Their windows are empty as the stretch begins, for both alike. Takes a twentieth of both joins'
-    time, or little more than 2 s where the harvested one is slow.
+    Takes little more than a twentieth of both joins' time, or 4 s where they are slow.
 
     Returns
     -------
@@ -102,25 +101,48 @@ def expected_of(task: MultiJoinTask, read: Read) -> Expected | None:
     size = read.streams.ts.size // _PART
     if size < _LEAST:
         return None
-    tiny = read._replace(streams=stretch_of(read.streams, _WARM))
-    some = read._replace(streams=stretch_of(read.streams, size))
-    if not (tiny.streams.ts.size and some.streams.ts.size):
+    sizes = [_WARM, size // 2, size]
+    parts = [read._replace(streams=stretch_of(read.streams, tuples)) for tuples in sizes]
+    if not all(own.streams.ts.size for own in parts):
         return None  # one instant has all tuples
-    for own in (tiny, some):
-        exact, harvested = _exact_seconds(task, own), _harvested_seconds(task, own)
-    times = read.streams.ts.size / some.streams.ts.size
-    found = Expected(times * exact, times * harvested)
+    seconds = [(_exact_seconds(task, own), _harvested_seconds(task, own)) for own in parts]
+    few, some = (own.streams.ts.size for own in parts[1:])
+    found = Expected._make(
+        _whole((few, short), (some, long), read.streams.ts.size)
+        for short, long in zip(*seconds[1:], strict=True)
+    )
     level = logging.WARNING if found.exact <= found.harvested else logging.INFO
     _log.log(level, "winnow: %s", found.line)
     return found
 
 
+def _whole(few: tuple[int, float], some: tuple[int, float], tuples: int) -> float:
+    """Return the seconds of so many tuples, from tuples and seconds of two stretches.
+
+    Windows are empty as a stretch begins, so the tuples that the greater one has more take longer
+    than its others; up to twice as long are believed.
+
+    Examples
+    --------
+    >>> _whole((100, 1.0), (200, 2.5), 1000)
+    14.5
+    """
+    each = some[1] / some[0]
+    more = (some[1] - few[1]) / max(1, some[0] - few[0])
+    return some[1] + (tuples - some[0]) * min(max(each, more), 2 * each)
+
+
 def _exact_seconds(task: MultiJoinTask, read: Read) -> float:
-    options, begin = task.options, time.perf_counter()
-    ExactJoin(
-        read.streams, task.windows, options.predicate, graph=options.graph,
-        combine=options.combine, threads=task.threads,
-    ).count()  # fmt: skip
+    """Return the seconds of a stretch's outputs, or an estimate from those made in time."""
+    options, begin, streams = task.options, time.perf_counter(), read.streams
+    join = ExactJoin(
+        streams, task.windows, options.predicate, graph=options.graph, combine=options.combine,
+        threads=task.threads,
+    )  # fmt: skip
+    for chunk in join.outputs():
+        if time.perf_counter() - begin > _SECONDS:
+            came = int(np.count_nonzero(streams.ts <= chunk.ts[-1]))
+            return (time.perf_counter() - begin) * streams.ts.size / came
     return time.perf_counter() - begin
 
 
