@@ -18,7 +18,7 @@ import argparse
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,11 +26,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from estimate_cost import PLACE, timed, written
+from estimate_draws import Remembering, estimates
 from matplotlib.figure import Figure
 
 from engine import estimate_archives, replay_archives, sample_archives
 from engine.report.envelope import versions
-from engine.runtime.executors import SerialExecutor
 
 DATA = Path(os.environ.get("WINNOW_DATA", "shared/data"))
 PLOT = Path(__file__).parent.parent / "docs" / "estimate.png"
@@ -147,32 +147,6 @@ def texts(join: Join) -> list[str]:
     ]  # fmt: skip
 
 
-class Remembering(SerialExecutor):
-    """Joins or replays a slice once, however many seeds draw it.
-
-    For estimates that differ in nothing but their seed.
-    """
-
-    def __init__(self) -> None:
-        self._found: dict[object, Any] = {}
-
-    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        """Yield ``function(item)`` for every item, in order."""
-        for item in items:
-            if not hasattr(item, "place"):
-                yield function(item)
-                continue
-            known = (
-                function,
-                item.place,
-                *sorted(item.read.items()),
-                bool(getattr(item, "again", ())),
-            )
-            if known not in self._found:
-                self._found[known] = function(item)
-            yield self._found[known]
-
-
 class Tally:
     """How often intervals of one kind cover."""
 
@@ -231,17 +205,16 @@ def coverage(join: Join, seeds: int, folder: Path) -> dict[str, Any]:
             kinds[f"read 40%, sizes {sizes}"] = asked, {"read": "40%", "sizes": sizes}
             kinds[f"within 5%, sizes {sizes}"] = asked[:1], {"within": "5%", "sizes": sizes}
     for kind, (names, how) in kinds.items():
+        executor = Remembering()
         tallies = {name: Tally() for name in names}
         shares, exact = [], 0
-        executor = Remembering()
-        for seed in range(seeds):
-            own = estimate_archives(**given, aggregates=names, seed=seed, executor=executor, **how)
-            shares.append(own.report["read"]["share"])
-            exact += own.report["how"] == "exact join"
-            if own.report["how"] == "exact join":
+        for own in estimates({**given, "aggregates": names, **how}, seeds, executor):
+            shares.append(own.share)
+            exact += own.whole
+            if own.whole:
                 continue
             for name, tally in tallies.items():
-                tally.add(own.aggregates[name], truth.aggregates[name])
+                tally.add(own.tables[name], truth.aggregates[name])
         found[kind] = {
             "share_read": float(np.median(shares)),
             "joined_exactly": exact / seeds,

@@ -5,8 +5,8 @@ estimated within 1 % and 0.1 % and joined exactly: by the same command in stretc
 replay`` without a budget, and by DuckDB on slices of them, of which its time is scaled to all rows
 by its measured growth.
 
-    python benchmarks/estimate_cost.py [--rows 10000000] [--kind even] [--peers] [--json FILE]
-        [--folder FOLDER]
+    python benchmarks/estimate_cost.py [--rows 10000000] [--kind even] [--peers]
+        [--estimates] [--json FILE] [--folder FOLDER]
 
 Archives that are in the folder already are used as they are.
 """
@@ -40,6 +40,13 @@ WINDOW, GROUP = 2000, 20_000
 BURST = 10
 """Times as many arrivals in a burst; a burst is a hundredth of the time of a chunk."""
 ASKED = ("count", "sum(importance)")
+
+
+def measured(function: Callable[[], Any]) -> tuple[dict[str, float], Any]:
+    """Return the seconds and the processor seconds that a call takes, and its result."""
+    begun = time.process_time()
+    seconds, found = timed(function)
+    return {"seconds": seconds, "processor": time.process_time() - begun}, found
 
 
 def timed(function: Callable[[], Any]) -> tuple[float, Any]:
@@ -83,30 +90,33 @@ def written(kind: str, rows: int, group: int, folder: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def cost(kind: str, rows: int, folder: Path) -> dict[str, Any]:
-    """Time estimates and exact joins of archives of so many rows a side."""
+def cost(kind: str, rows: int, folder: Path, *, exact: bool) -> dict[str, Any]:
+    """Time estimates of archives of so many rows a side, and exact joins."""
     given = {**written(kind, rows, GROUP, folder), "window": WINDOW}
     estimate_archives(**given, aggregates=ASKED, read="2%")  # compiles
     found: dict[str, Any] = {"rows": rows}
-    for name, within in (("within 1%", "1%"), ("within 0.1%", "0.1%"), ("exact", 1e-9)):
-        seconds, own = timed(
+    asked = [("within 1%", "1%"), ("within 0.1%", "0.1%"), ("exact", 1e-9)]
+    for name, within in asked if exact else asked[:2]:
+        took, own = measured(
             lambda within=within: estimate_archives(**given, aggregates=ASKED, within=within)
         )
         report = own.report
         [count] = own.aggregates["count"].to_pylist()
         found[name] = {
-            "seconds": seconds, "how": report["how"], "read": report["read"]["share"],
+            **took, "how": report["how"], "read": report["read"]["share"],
             "stretches": _of_stretches(report), "rounds": report["rounds"],
             "reached": report["within"]["reached"], "outputs": count["estimate"],
             "interval": [count["low"], count["high"]],
         }  # fmt: skip
         print(name, found[name], flush=True)
+    if not exact:
+        return found
     with tempfile.TemporaryDirectory(dir=folder) as cache:
         small = {**given, "start_ts": rows - rows // 100}
         replay_archives(**small, cache=cache)  # compiles
     with tempfile.TemporaryDirectory(dir=folder) as cache:
-        seconds, own = timed(lambda: replay_archives(**given, cache=cache))
-    found["winnow replay"] = {"seconds": seconds, "outputs": own["exact"]["outputs"]}
+        took, own = measured(lambda: replay_archives(**given, cache=cache))
+    found["winnow replay"] = {**took, "outputs": own["exact"]["outputs"]}
     print("winnow replay", found["winnow replay"], flush=True)
     if found["winnow replay"]["outputs"] != found["exact"]["outputs"]:
         raise SystemExit("the exact joins differ")
@@ -114,11 +124,8 @@ def cost(kind: str, rows: int, folder: Path) -> dict[str, Any]:
 
 
 def _of_stretches(report: dict[str, Any]) -> float:
-    """Return the bytes that were read over those of the rows in stretches and their lead-ins."""
-    drawn, slices = sum(report["rounds"]), report["slices"]
-    ticks = drawn * (slices["ticks"] + WINDOW)
-    rows = ticks / (slices["all"] * slices["ticks"]) * sum(report["rows"].values())
-    return float(report["read"]["rows"] / rows) if drawn else math.nan
+    """Return the rows that were read over those in stretches and their lead-ins."""
+    return float(report["read"]["rows"] / max(1, report["read"]["tuples"]))
 
 
 def peers(kind: str, rows: int, folder: Path) -> dict[str, Any]:
@@ -134,12 +141,12 @@ def peers(kind: str, rows: int, folder: Path) -> dict[str, Any]:
         times = {}
         for whole, width in ways:
             text = query(work, "buckets", whole, {"ts": width}, pairs=False, source=source)
-            times[whole, width], answer = timed(lambda q=text, b=base: b.sql(q).fetchall()[0])
-        best = min(times, key=times.__getitem__)
+            times[whole, width], answer = measured(lambda q=text, b=base: b.sql(q).fetchall()[0])
+        best = min(times, key=lambda way: times[way]["processor"])
         ways = [best]  # the others are left out of larger slices
-        found[str(part)] = {"seconds": times[best], "outputs": int(answer[0])}
+        found[str(part)] = {**times[best], "outputs": int(answer[0])}
         print("duckdb", part, found[str(part)], flush=True)
-    growth = math.log2(found[str(rows)]["seconds"] / found[str(rows // 2)]["seconds"])
+    growth = math.log2(found[str(rows)]["processor"] / found[str(rows // 2)]["processor"])
     found["growth"] = growth
     return found
 
@@ -150,6 +157,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--kind", choices=("even", "bursty"), default="even")
     parser.add_argument("--peers", action="store_true", help="DuckDB, and nothing of winnow")
+    parser.add_argument("--estimates", action="store_true", help="no exact joins")
     parser.add_argument("--write", action="store_true", help="only write the archives")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--json", type=Path, default=PLACE)
@@ -160,10 +168,14 @@ def main() -> None:
         if given.write:
             written(given.kind, given.rows, GROUP, folder)
             return
-        part = (peers if given.peers else cost)(given.kind, given.rows, folder)
+        if given.peers:
+            part = peers(given.kind, given.rows, folder)
+        else:
+            part = cost(given.kind, given.rows, folder, exact=not given.estimates)
     found = json.loads(given.json.read_text()) if given.json.exists() else {}
     name = "duckdb" if given.peers else str(given.rows)
-    found.setdefault("cost", {}).setdefault(given.kind, {})[name] = part | {"versions": versions()}
+    of_kind = found.setdefault("cost", {}).setdefault(given.kind, {})
+    of_kind[name] = part | {"versions": versions()}
     given.json.write_text(json.dumps(found, indent=1) + "\n")
 
 

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from estimate import DATA, DAY, SECOND_US, Remembering, Tally
+from estimate import DATA, DAY, SECOND_US, Tally
+from estimate_draws import Remembering
 
 from engine import (
     estimate_archives,

@@ -23,10 +23,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-from estimate import Join, Remembering, generated, real
+from estimate import Join, generated, real
 from estimate_cost import PLACE, timed, written
+from estimate_draws import Remembering, estimates
 
-from engine import estimate_archives, replay_archives, sweep_archives
+from engine import replay_archives, sweep_archives
 from engine.report.envelope import versions
 
 MEASURES = ("recall", "importance_recall", "outputs", "importance")
@@ -53,13 +54,11 @@ def coverage(join: Join, seeds: int, folder: Path) -> dict[str, Any]:
         }  # fmt: skip
         hits: dict[str, list[bool]] = {name: [] for name in MEASURES}
         widths, shares, slices, none = [], [], 0, 0
-        executor = Remembering()
-        for seed in range(seeds):
-            own = estimate_archives(**given, read=READ, seed=seed, executor=executor)
-            shares.append(own.report["read"]["share"])
-            slices = own.report["slices"]["all"]
+        for own in estimates({**given, "read": READ}, seeds, Remembering()):
+            shares.append(own.share)
+            slices = own.slices
             for name in MEASURES:
-                [line] = own.aggregates[name].to_pylist()
+                [line] = own.tables[name].to_pylist()
                 if line["low"] is None:
                     none += name == "recall"
                     continue

@@ -40,7 +40,7 @@ def estimate_replay(options: EstimateOptions, stages: Stages) -> Estimation:
     """Estimate recall and outputs of the replay of two archives within a memory."""
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        plan, archives = _plan(options, stages, Path(folder))
+        plan, archives = plan_of(options, stages, Path(folder))
         joins = Joins(plan, stages.executor, options.base.seed, until(options, begun))
         asked = Replaying(limits_of(options), plan, joins, stages.progress, plan)
         with stages.timed("stretches"):
@@ -48,14 +48,16 @@ def estimate_replay(options: EstimateOptions, stages: Stages) -> Estimation:
     by_time = time_table(plan, lambda begin, end: asked.between(outcome.seen, begin, end))
     [found] = outcome.estimates
     number = len(outcome.seen.certain) + len(outcome.seen.by_chance)
-    tables = {measure: _table(own, number) for measure, own in found.cells[0].answers.items()}
+    tables = {measure: table_of(own, number) for measure, own in found.cells[0].answers.items()}
     window = window_report(archives.windows(options.base), archives.unit, archives.zone)
     report = build_report(options, plan, joins, outcome, tables, by_time, stages, window)
     report.content.update(_details(options, plan, found.cells[0], outcome))
     return Estimation(report, tables, by_time)
 
 
-def _plan(options: EstimateOptions, stages: Stages, folder: Path) -> tuple[ArchiveSlices, Archives]:
+def plan_of(
+    options: EstimateOptions, stages: Stages, folder: Path
+) -> tuple[ArchiveSlices, Archives]:
     """Return what is drawn from: the archives as a lane, and the replay of it."""
     base = options.base
     with stages.timed("footers"):
@@ -83,7 +85,7 @@ def _plan(options: EstimateOptions, stages: Stages, folder: Path) -> tuple[Archi
     return plan, archives
 
 
-def _table(own: Answer, slices: int) -> pa.Table:
+def table_of(own: Answer, slices: int) -> pa.Table:
     """Return an estimate as a table, as those of aggregates are."""
     none = pa.array([None], pa.int64())
     numbers = np.array([own.estimate, own.low, own.high, own.error])

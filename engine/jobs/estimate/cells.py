@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from engine.jobs.estimate.decide import Seen
 from engine.jobs.estimate.plan import Plan
+from engine.jobs.estimate.seen import Earlier, Seen
 from engine.jobs.estimate.task import Joined
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.aggregates import AggregateSpec
@@ -19,16 +20,18 @@ from engine.sampling.stretches.interval import (
     DOMINATED,
     Answer,
     Cell,
-    Wanted,
+    allowing,
     answer,
-    spread_by_outputs,
+)
+from engine.sampling.stretches.needed import (
+    Anticipated,
+    Entries,
+    Places,
+    Sampled,
 )
 
-UNSURE = 1.0
-"""The spread of a cell of which too little was drawn to know it, where no other is known either."""
-
-MISMATCH = 0.05
-"""The spread that is left, about, where slices are drawn with chances by what keys make of them."""
+_Placed: TypeAlias = tuple[tuple[int | None, int, int], int, Cell]
+"""A cell, with its window and the places of its slices, and its group."""
 
 
 class Estimated(NamedTuple):
@@ -39,9 +42,8 @@ class Estimated(NamedTuple):
     low, high, standard_error (float64), no_interval (string: why there is none) and stretches
     (int64: those that were joined)."""
     answers: list[Answer]
-    wanted: Wanted
-    by_outputs: Wanted
-    """The same cells, had slices been drawn with chances by their outputs."""
+    wanted: Anticipated
+    """The cells, as far as the sample tells of them."""
 
     @property
     def dominated(self) -> bool:
@@ -156,31 +158,67 @@ class Cells:
             found.append((window, begin, end))
         return found
 
-    def estimated(self, confidence: float) -> Estimated:
-        """Return the estimates; all intervals together cover with this confidence."""
+    def estimated(self, confidence: float, earlier: Sequence[Earlier] = ()) -> Estimated:
+        """Return the estimates; all intervals together cover with this confidence.
+
+        Where there are no groups, they allow for what earlier rounds foresee.
+        """
         average = self.spec.function == "avg"
         windows = self.windows
         cells = [(one, group, own) for one in windows for group, own in self.cells(*one[1:])]
         level = 1 - (1 - confidence) / max(1, len(cells))
         answers = [answer(own, level, average=average) for _, _, own in cells]
-        spreads = np.array([own.spread for own in answers], np.float64)
-        known = spreads[np.isfinite(spreads)]
-        wanted = Wanted(
+        if self.ids is None:
+            answers = [
+                allowing(own, own.within, [one.foreseen(i) for one in earlier])
+                for i, own in enumerate(answers)
+            ]
+        places = Places(
             np.array([one[1] for one, _, _ in cells], np.int64),
             np.array([one[2] for one, _, _ in cells], np.int64),
-            np.where(np.isfinite(spreads), spreads, known.max(initial=0.0) or UNSURE),
-            np.array([own.size for _, _, own in cells]),
             np.full(len(cells), level),
         )
-        by_outputs = np.array([spread_by_outputs(own) for _, _, own in cells])
-        by_outputs = np.maximum(np.where(np.isfinite(by_outputs), by_outputs, UNSURE), MISMATCH)
         return Estimated(
-            self._table(cells, answers), answers, wanted, wanted._replace(spread=by_outputs)
+            self._table(cells, answers), answers, self._anticipated(places, cells, answers)
         )
 
-    def _table(
-        self, cells: list[tuple[tuple[int | None, int, int], int, Cell]], answers: list[Answer]
-    ) -> pa.Table:
+    def _anticipated(
+        self, places: Places, cells: Sequence[_Placed], answers: Sequence[Answer]
+    ) -> Anticipated:
+        """Return what the sample tells of cells."""
+        average = self.spec.function == "avg"
+        n = self._places[0].size
+        every, at, values, units = [], [], [], []
+        for number, ((_, group, own), one) in enumerate(zip(cells, answers, strict=True)):
+            known = one.estimate if math.isfinite(one.estimate) else 0.0
+            window = slice(places.begin[number], places.end[number])
+            for entries, shift, picked in (
+                (self._certain, 0, self._places[0]), (self._by_chance, n, self._places[1]),
+            ):  # fmt: skip
+                mine = _range(entries.group, group)
+                inside = np.flatnonzero(
+                    (picked[entries.at[mine]] >= window.start)
+                    & (picked[entries.at[mine]] < window.stop)
+                )
+                sums = entries.sums[mine][inside]
+                values.append(sums[:, 0] - known * sums[:, 1] if average else sums[:, 0])
+                at.append(entries.at[mine][inside] + shift)
+                every.append(np.full(inside.size, number))
+            units.append(abs(known) * (_outputs(own) if average else 1.0))
+        none = np.empty(0, np.int64)
+        weights = np.concatenate([np.ones(n), 1 / self._own.chance])
+        return Anticipated(
+            places, Sampled(np.concatenate(self._places), weights),
+            Entries(
+                np.concatenate([none, *every]), np.concatenate([none, *at]),
+                np.concatenate([np.empty(0), *values]),
+            ),
+            np.array(units, np.float64),
+            np.array([own.apart if math.isfinite(own.apart) else 1.0 for own in answers]),
+            totals=not average,
+        )  # fmt: skip
+
+    def _table(self, cells: list[_Placed], answers: list[Answer]) -> pa.Table:
         panes = self.spec.windows
         named = [None if one[0] is None else panes.begin(one[0]) for one, _, _ in cells]
         ends = [None if one[0] is None else panes.end(one[0]) for one, _, _ in cells]
@@ -206,6 +244,13 @@ class Cells:
         joined = [int(np.diff(np.searchsorted(places, one[1:]))[0]) for one, _, _ in cells]
         columns["stretches"] = pa.array(joined, pa.int64())
         return in_order(pa.table(columns), len(self.spec.by) + 1)
+
+
+def _outputs(cell: Cell) -> float:
+    """Return how many outputs a cell has, about."""
+    n = cell.sizes.size
+    by_chance = cell.size * float((cell.values[:, 1] / cell.sizes).mean()) if n else 0.0
+    return float(cell.certain[1]) + by_chance
 
 
 def _range(group: Ints, which: int) -> slice:

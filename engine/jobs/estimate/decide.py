@@ -12,17 +12,19 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from engine.jobs.estimate.draw import Joins, Round
+from engine.jobs.estimate.seen import Earlier, Seen
 from engine.jobs.estimate.sliced import Slices
 from engine.runtime.executors import Progress
 from engine.runtime.jit import Floats
 from engine.sampling.stretches.design import chances
-from engine.sampling.stretches.interval import FEWEST, Answer, Wanted, draws_needed
+from engine.sampling.stretches.interval import FEWEST, Answer
+from engine.sampling.stretches.needed import Anticipated, draws_needed
 
 PILOT = 24
-"""Slices of the first round."""
+"""Slices of the first round; as many more may be those that are unlike the others."""
 PART = 0.4
 """Share of what may be read which the first round takes, at most."""
-GROWTH = 4
+GROWTH = 8
 """Times as many slices a round, at most: what a few say of the spread is vague."""
 HALF = 0.5
 """Share of what everything costs that stretches may take, about; else it is the better way."""
@@ -42,32 +44,6 @@ class Limits(NamedTuple):
     """Share of what everything costs."""
 
 
-class Seen(NamedTuple):
-    """What was read: a sample, or everything."""
-
-    certain: Sequence[Any]
-    by_chance: Sequence[Any]
-    """What slices came to, each with its `place`; these in the order of the circle."""
-    chance: Floats
-    """(n,) float64. With which each of those by chance was read."""
-    sizes: Floats
-    """(n,) float64. By which they were drawn."""
-    left: Floats
-    """(slices + 1,) float64. Sizes of the slices left to chance, added up over time."""
-    draws: int
-    """Slices that were to be drawn; 0 where everything was read."""
-
-    @property
-    def whole(self) -> bool:
-        """Whether everything was read."""
-        return not self.draws
-
-
-def everything(plan: Slices, found: Sequence[Any]) -> Seen:
-    """Return what everything came to."""
-    return Seen(found, [], np.empty(0), np.empty(0), np.zeros(plan.edges.size), 0)
-
-
 class Estimates(Protocol):
     """Estimates, and how they become better."""
 
@@ -77,7 +53,7 @@ class Estimates(Protocol):
         ...
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> Anticipated:
         """The cells that are to reach the target; none if their estimates are not known."""
         ...
 
@@ -114,8 +90,8 @@ class Estimating(ABC):
         self.sizes = self.plan.measures.sizes(self.plan.measures.first)
 
     @abstractmethod
-    def estimates(self, own: Seen) -> Sequence[Estimates]:
-        """Return the estimates of what was read."""
+    def estimates(self, own: Seen, earlier: Sequence[Sequence[Earlier]]) -> Sequence[Estimates]:
+        """Return the estimates of what was read; by round and estimate, what earlier ones say."""
 
     @abstractmethod
     def first(self, own: Seen) -> Answer:
@@ -129,9 +105,9 @@ class Estimating(ABC):
     def whole(self) -> Seen | None:
         """Read everything; None if that was stopped."""
 
-    def sharper(self, own: Round, found: Sequence[Any]) -> bool:
+    def sharper(self, found: Sequence[Any]) -> bool:
         """Find out more about what slices are worth, if it pays; return whether that was done."""
-        del own, found
+        del found
         return False
 
     def run(self) -> Outcome:
@@ -139,6 +115,7 @@ class Estimating(ABC):
         joins, before, rounds = self.joins, 0, list[Round]()
         draws: int | None = self._first()
         best: tuple[Seen, Sequence[Estimates]] | None = None
+        past = list[tuple[Round, Sequence[Estimates]]]()
         while draws is not None:
             why = self._everything_pays(draws)
             if why is not None:
@@ -148,11 +125,15 @@ class Estimating(ABC):
                 break  # stopped: the round before says more
             rounds.append(own)
             before, seen = own.joined, self._seen(own)
-            best = seen, self.estimates(seen)
-            if joins.stopped is not None or self._enough(own, best[1]):
+            best = seen, self.estimates(seen, self._foreseen(own, past))
+            past.append((own, best[1]))
+            if joins.stopped is not None:
                 break
+            enough = self._enough(own, best[1])
             self._learn(own)
-            if self.sharper(own, best[1]):
+            if enough and (own.number or self._as_drawn(own)):
+                break
+            if self.sharper(best[1]):
                 draws, before = self._first(), 0
             elif joins.stopped is not None:
                 break
@@ -161,6 +142,18 @@ class Estimating(ABC):
         if best is None:
             raise KeyboardInterrupt
         return Outcome(*best, rounds, None)
+
+    def _foreseen(
+        self, own: Round, past: Sequence[tuple[Round, Sequence[Estimates]]]
+    ) -> list[list[Earlier]]:
+        """Return what earlier rounds say of one, if rounds go on until intervals are short."""
+        if self.limits.target is None:
+            return []
+        return [
+            [Earlier(one.wanted.reach(own.sizes, own.chance), was.places.by_chance.size)
+             for one in found]
+            for was, found in past
+        ]  # fmt: skip
 
     def _seen(self, own: Round) -> Seen:
         """Return what a round read."""
@@ -199,9 +192,10 @@ class Estimating(ABC):
     def _first(self) -> int:
         """Return the slices of the first round."""
         size = self.size()
-        pilot = min(PILOT, self.most(PART * size))
+        wanted = PILOT + min(PILOT, self.plan.odd.size)
+        pilot = min(wanted, self.most(PART * size))
         if self.limits.target is None and pilot < FEWEST:
-            return max(1, min(PILOT, self.most(size)))
+            return max(1, min(wanted, self.most(size)))
         return max(1, pilot)
 
     def _enough(self, own: Round, found: Sequence[Estimates]) -> bool:
@@ -210,6 +204,20 @@ class Estimating(ABC):
         if self.limits.target is None or reached > self.limits.target:
             return False
         return own.number > 0 or self.needed(own, found) <= own.draws
+
+    def _as_drawn(self, own: Round) -> bool:
+        """Return whether the sizes by which a pilot drew do as well as those that it suggests.
+
+        If slices come to what these say, so much would estimates vary that it drew by others; and
+        slices that it did not draw, it does not show.
+        """
+        some = (own.chance > 0) & (own.chance < 1)
+        drawn, told, chance = own.sizes[some], self.sizes[some], own.chance[some]
+        if not some.any():
+            return True
+        apart = told - drawn * (told.sum() / drawn.sum())
+        error = float(np.sqrt((apart**2 * (1 - chance) / chance).sum()))
+        return 2 * error <= (self.limits.target or 0.0) * float(self.sizes.sum())
 
     def expected(self, draws: int) -> float:
         """Return what so many draws cost on average."""
@@ -237,14 +245,11 @@ class Estimating(ABC):
 
     def needed(self, own: Round, found: Sequence[Estimates], hope: float = 1.0) -> int:
         """Return the draws by which all estimates should reach the target."""
-        target = self.limits.target or 0.0
-        wanted = (
-            one.wanted._replace(spread=one.wanted.spread / hope)
-            for one in found
-            if one.wanted.spread.size
-        )
+        target = (self.limits.target or 0.0) * hope
         counts = [
-            draws_needed(self.sizes, each, target, own.draws, self.plan.odd) for each in wanted
+            draws_needed(self.sizes, one.wanted, target, own.draws, self.plan.odd)
+            for one in found
+            if one.wanted.size
         ]
         return max(counts, default=self.plan.worth)
 
@@ -284,7 +289,7 @@ class Estimating(ABC):
     ) -> Outcome:
         whole = self.whole()
         if whole is not None:
-            return Outcome(whole, self.estimates(whole), rounds, why)
+            return Outcome(whole, self.estimates(whole, []), rounds, why)
         if best is None:
             raise KeyboardInterrupt
         return Outcome(*best, rounds, None)

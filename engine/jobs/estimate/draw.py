@@ -22,7 +22,7 @@ Told = Callable[["Round", int, int], None]
 """Called with a round as far as it got, the stretches joined for it, and how many are to be."""
 
 
-_TOLD = 40
+_TOLD = 12
 """Times that a round tells how far it got, about."""
 
 

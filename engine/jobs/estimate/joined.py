@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from engine.jobs.estimate.cells import Cells, Estimated
-from engine.jobs.estimate.decide import HALF, PILOT, Estimating, Outcome, Seen, everything
-from engine.jobs.estimate.draw import Joins, Round
+from engine.jobs.estimate.decide import PILOT, Estimating, Outcome
+from engine.jobs.estimate.draw import Joins
 from engine.jobs.estimate.keys import cost_of_keys, has_keys, with_keys
 from engine.jobs.estimate.plan import Plan, plan_of
 from engine.jobs.estimate.report import (
@@ -22,6 +22,7 @@ from engine.jobs.estimate.report import (
     time_table,
     until,
 )
+from engine.jobs.estimate.seen import Earlier, Seen, everything
 from engine.jobs.estimate.several import streams_plan
 from engine.jobs.estimate.task import Joined, PairRecipe
 from engine.jobs.frame import open_job
@@ -88,6 +89,8 @@ def _estimated(
     report = build_report(options, plan, joins, outcome, tables, by_time, stages, window)
     counted = asked.join.measures.counted
     share = asked.passed / max(1, plan.all["bytes"])
+    joined = [*joins.found.values(), *(outcome.seen.certain if outcome.whole else ())]
+    report.content["read"]["tuples"] = sum(one.tuples for one in joined)
     report.content.update({"sizes": KEYS if counted else FOOTERS, "pass": share, **more})
     return Estimation(report, tables, by_time)
 
@@ -109,23 +112,20 @@ class Joining(Estimating):
             raise KeyboardInterrupt
         return super().run()
 
-    def sharper(self, own: Round, found: Sequence[Estimated]) -> bool:
-        """Read the keys, if that and draws by them should take less than other draws."""
+    def sharper(self, found: Sequence[Estimated]) -> bool:
+        """Read the keys, if bytes are limited and one slice outweighs the others.
+
+        That takes few bytes, but most of the exact join's time, which does better otherwise.
+        """
         limits = self.limits
         if self.by != AUTO or self.join.measures.counted or limits.seconds is not None:
             return False
-        if not has_keys(self.join):
+        if limits.read is None or not has_keys(self.join):
             return False
-        most, draws = self.size(), PILOT
-        if limits.target is not None:
-            counted = [one._replace(wanted=one.by_outputs) for one in found]
-            draws = max(draws, self.needed(own, counted))
-            most = min(most, self.expected(self.needed(own, found)))
-        elif not any(one.dominated for one in found):
+        if not any(one.dominated for one in found):
             return False
-        if limits.read is None:
-            most = min(most, HALF * self.cost_of_all - self.spent)
-        return cost_of_keys(self.join) + self.expected(draws) < most and self._read_keys()
+        left = self.size()
+        return cost_of_keys(self.join) + self.expected(PILOT) < left and self._read_keys()
 
     def _read_keys(self) -> bool:
         """Read the keys; return whether that was not stopped."""
@@ -138,10 +138,12 @@ class Joining(Estimating):
         self.sizes = plan.measures.sizes(plan.measures.first)
         return True
 
-    def estimates(self, own: Seen) -> list[Estimated]:
+    def estimates(self, own: Seen, earlier: Sequence[Sequence[Earlier]]) -> list[Estimated]:
         """Return the estimates of every aggregate."""
-        specs = range(len(self.join.recipe.specs))
-        return [Cells(self.join, own, i).estimated(self.limits.confidence) for i in specs]
+        return [
+            Cells(self.join, own, i).estimated(self.limits.confidence, [one[i] for one in earlier])
+            for i in range(len(self.join.recipe.specs))
+        ]
 
     def first(self, own: Seen) -> Answer:
         """Return the first aggregate over all of its windows and groups."""

@@ -9,13 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.jobs.estimate.decide import Estimating, Seen, everything
+from engine.jobs.estimate.decide import Estimating
 from engine.jobs.estimate.replays import Replayed, ReplaySlices
+from engine.jobs.estimate.seen import Earlier, Seen, everything
 from engine.jobs.trial.lead_in import learns
 from engine.report.losses import importance_share, share
 from engine.runtime.jit import Floats, Ints
-from engine.sampling.stretches.interval import Answer, Cell, Wanted, answer
+from engine.sampling.stretches.interval import Answer, Cell, allowing, answer
 from engine.sampling.stretches.lead_in import LeftOver, left_over, with_left_over
+from engine.sampling.stretches.needed import Anticipated, Entries, Places, Sampled
 
 RECALL, IMPORTANCE_RECALL, OUTPUTS, IMPORTANCE = MEASURES = (
     "recall", "importance_recall", "outputs", "importance",
@@ -49,7 +51,7 @@ class Recalls(NamedTuple):
     reached: float
     """How far the widest interval of a recall would reach, were there only what slices differ by:
     in parts of the exact join. Infinite where too many are doubted."""
-    wanted: Wanted
+    wanted: Anticipated
 
 
 @dataclass
@@ -62,9 +64,10 @@ class Replaying(Estimating):
     replays: ReplaySlices
     """The plan."""
 
-    def estimates(self, own: Seen) -> list[Recalls]:
+    def estimates(self, own: Seen, earlier: Sequence[Sequence[Earlier]]) -> list[Recalls]:
         """Return the estimates of all cells, as one."""
-        return [_Part(self.replays, own, 0, self.plan.slices).recalls(self.limits.confidence)]
+        part = _Part(self.replays, own, 0, self.plan.slices, [one for [one] in earlier])
+        return [part.recalls(self.limits.confidence)]
 
     def first(self, own: Seen) -> Answer:
         """Return the recall of the first cell."""
@@ -101,8 +104,10 @@ class Replaying(Estimating):
 class _Part:
     """A part of time, and what its slices came to."""
 
-    def __init__(self, plan: ReplaySlices, own: Seen, begin: int, end: int) -> None:
-        self._plan, self._own = plan, own
+    def __init__(
+        self, plan: ReplaySlices, own: Seen, begin: int, end: int, earlier: Sequence[Earlier] = ()
+    ) -> None:
+        self._plan, self._own, self._earlier = plan, own, earlier
         self._certain, self._by_chance = (
             [one for one in some if own.whole or begin <= one.place < end]
             for some in (own.certain, own.by_chance)
@@ -125,7 +130,6 @@ class _Part:
         """Return the estimates of all cells."""
         found = [self.cell(number, confidence) for number in range(self._values.shape[1])]
         recalls = [one for _, both in found for one in both]
-        spread = [one.spread * abs(one.estimate) for one in recalls]
         halves = [
             max(one.high - one.estimate, one.estimate - one.low)
             for one in recalls
@@ -133,13 +137,7 @@ class _Part:
         ]
         trusted = len(halves) >= (1 - DOUBTED) * len(recalls)
         reached = max(halves, default=math.inf) if trusted else math.inf
-        known = np.array(spread, np.float64)
-        known = known[np.isfinite(known)]
-        places: Ints = np.zeros(known.size, np.int64)
-        wanted = Wanted(
-            places, places + self._plan.slices, known, np.full(known.size, self._size),
-            np.full(known.size, confidence),
-        )  # fmt: skip
+        wanted = self._anticipated(recalls, confidence)
         exact = {own.windows: self._exact(own.windows, confidence) for own in self._plan.exact}
         return Recalls([one for one, _ in found], exact, reached, wanted)
 
@@ -161,6 +159,8 @@ class _Part:
                 value = self._exactly(values.sum(axis=0), exact.sum(axis=0), measure)
                 one = one._replace(estimate=value, low=value, high=value, error=0.0, reason=None)
             if whole:
+                foreseen = [own.foreseen(2 * number + what) for own in self._earlier]
+                one = allowing(one, max(one.high - one.estimate, one.estimate - one.low), foreseen)
                 plain.append(one)
             if not self._own.whole:
                 own = left_over(
@@ -172,6 +172,28 @@ class _Part:
                     one = one._replace(low=math.nan, high=math.nan, reason=_LEARNS)
             answers[measure] = one
         return Reached(answers, kept), (plain[0], plain[1])
+
+    def _anticipated(self, recalls: Sequence[Answer], confidence: float) -> Anticipated:
+        """Return what the sample tells of recalls, two of each cell, in parts of the exact join."""
+        n, cells = len(self._found), self._values.shape[1]
+        with np.errstate(divide="ignore"):
+            weights = np.concatenate([np.ones(len(self._certain)), 1 / self._chance])
+        values, units = [], []
+        for number, one in enumerate(recalls):
+            cell, what = divmod(number, 2)
+            exact = self._exact_values(self._plan.cells[0][cell].settings.windows)[:, what]
+            known = one.estimate if math.isfinite(one.estimate) else 0.0
+            values.append(self._values[:, cell, what] - known * exact)
+            units.append(float((weights * exact).sum()))
+        begin: Ints = np.zeros(2 * cells, np.int64)
+        places = Places(begin, begin + self._plan.slices, np.full(2 * cells, confidence))
+        entries = Entries(
+            np.repeat(np.arange(2 * cells), n), np.tile(np.arange(n), 2 * cells),
+            np.concatenate([np.empty(0), *values]),
+        )  # fmt: skip
+        sample = Sampled(np.array([one.place for one in self._found], np.int64), weights)
+        apart = np.array([one.apart if math.isfinite(one.apart) else 1.0 for one in recalls])
+        return Anticipated(places, sample, entries, np.array(units), apart, totals=False)
 
     @staticmethod
     def _exactly(kept: Floats, exact: Floats, measure: str) -> float:

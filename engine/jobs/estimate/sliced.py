@@ -15,7 +15,7 @@ from engine.archives.source import Archive
 from engine.archives.stretches import RowGroups, row_groups
 from engine.runtime.errors import InputError
 from engine.runtime.jit import Floats, Ints
-from engine.sampling.stretches import slices
+from engine.sampling.stretches import density, slices
 
 TIMES = 24
 """Parts of the archives' time of which the report has an estimate each, about."""
@@ -142,10 +142,12 @@ def sliced(
     mean = max(_length(own) for own in groups)
     length = slices.length_of(span[1] - span[0] + 1, max(windows) + 1, mean, lifetimes)
     edges = slices.cut(span, length, panes)
-    spreads = [slices.spread_of(own.low, own.high, own.rows) for own in groups]
+    parts = [density.stepped(own.low, own.high, own.rows) for own in groups]
+    spreads = [density.spread_of(own.low, own.high, own.rows) for own in parts]
+    weights = [density.by_keys(own.rows, own.key_bytes) / own.rows for own in groups]
     weighted = [
-        slices.spread_of(own.low, own.high, slices.by_keys(own.rows, own.key_bytes))
-        for own in groups
+        density.spread_of(own.low, own.high, own.rows * each[own.group])
+        for own, each in zip(parts, weights, strict=True)
     ]
     known = slices.measures(edges, spreads, windows, weighted)
     return edges, known

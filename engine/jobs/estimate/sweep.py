@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.jobs.estimate.decide import Limits, Outcome, Seen, everything
+from engine.jobs.estimate.decide import Limits, Outcome
 from engine.jobs.estimate.draw import Joins
 from engine.jobs.estimate.recall import Reached, Recalls, Replaying
 from engine.jobs.estimate.replays import LEAD, LIFETIMES, SHORT, LaneSlices
+from engine.jobs.estimate.seen import Earlier, Seen, everything
 from engine.jobs.frame import JobLanes
 from engine.jobs.sweep.bounds import places_of
 from engine.jobs.sweep.by_lanes import GridPart, Swept, sweep_points
@@ -26,7 +27,7 @@ from engine.options.sweep import SweepOptions
 from engine.runtime.device_choice import ON_CPU
 from engine.runtime.executors import Executor, Progress
 from engine.runtime.jit import Floats, Ints
-from engine.sampling.stretches import slices
+from engine.sampling.stretches import density, slices
 from engine.sampling.stretches.interval import Answer
 from gpu_kernels.devices import Choice
 
@@ -77,9 +78,9 @@ class _Sampling(Replaying):
         """Return that nothing was replayed here."""
         return everything(self.plan, [])
 
-    def estimates(self, own: Seen) -> list[Recalls]:
+    def estimates(self, own: Seen, earlier: Sequence[Sequence[Earlier]]) -> list[Recalls]:
         """Return the estimates of all cells, as one; none of a sweep's own."""
-        return [] if own.whole else super().estimates(own)
+        return [] if own.whole else super().estimates(own, earlier)
 
 
 def _plan(
@@ -100,7 +101,7 @@ def _plan(
     fine = _finer(np.unique(np.append(edges, [span[0], span[1] + 1])))
     tasks = [TimesTask(files, tuple(fine.tolist())) for files in lanes.files]
     counts = np.sum(lanes.stages.mapped("times", rows_by_time, tasks, lanes.rows), axis=0)
-    spreads = [slices.spread_of(fine[:-1], fine[1:] - 1, own) for own in counts]
+    spreads = [density.spread_of(fine[:-1], fine[1:] - 1, own) for own in counts]
     measures = slices.measures(edges, (spreads[0], spreads[1]), (longest, longest))
     executor = lanes.stages.executor
     before: Floats = spreads[0].before(edges) + spreads[1].before(edges)

@@ -66,6 +66,8 @@ class Joined(NamedTuple):
     """By aggregate."""
     rejected: int
     seconds: float
+    tuples: int
+    """Of the stretch and the window before it."""
 
 
 def join_stretch(task: Any) -> Joined:  # noqa: ANN401 - a StretchTask; plans differ in theirs
@@ -74,7 +76,7 @@ def join_stretch(task: Any) -> Joined:  # noqa: ANN401 - a StretchTask; plans di
     recipe = task.recipe
     outputs, rejected = recipe.join(task)
     sums = sums_of(outputs, recipe.specs, recipe.kinds)
-    return Joined(task.place, sums, rejected, time.perf_counter() - begun)
+    return Joined(task.place, sums, rejected, time.perf_counter() - begun, sum(outputs.sizes))
 
 
 @dataclass(frozen=True)

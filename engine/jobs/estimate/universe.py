@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from engine.archives.source import Archive
 from engine.archives.stretches import RowGroups, StretchTuples
-from engine.jobs.estimate.decide import PILOT, Seen, everything
+from engine.jobs.estimate.decide import PILOT
 from engine.jobs.estimate.draw import Joins
 from engine.jobs.estimate.joined import Joining
 from engine.jobs.estimate.outputs import Pairs
@@ -34,6 +34,7 @@ from engine.jobs.estimate.scan import (
     scan,
     sources_of,
 )
+from engine.jobs.estimate.seen import Seen, everything
 from engine.jobs.estimate.sliced import Task
 from engine.jobs.estimate.sums import sums_of
 from engine.jobs.estimate.task import Joined, PairRecipe
@@ -72,7 +73,7 @@ def join_bucket(task: Any) -> Joined:  # noqa: ANN401 - a BucketTask
     windows = recipe.windows[0], recipe.windows[1]
     pairs = Pairs(task.sides, windows, recipe.combine, task.first)
     sums = sums_of(pairs, recipe.specs, recipe.kinds)
-    return Joined(task.place, sums, 0, time.perf_counter() - begun)
+    return Joined(task.place, sums, 0, time.perf_counter() - begun, sum(pairs.sizes))
 
 
 class Place(NamedTuple):

@@ -1,8 +1,9 @@
 """Which slices are drawn: systematically, with probability proportional to their size.
 
 Draws are equally far apart in the sum of sizes, so that a sample is spread over time as the work
-is; a slice with more than its share is drawn for certain (Madow 1949; Sarndal, Swensson and
-Wretman 1992, 3.6). Two things are done against the ills of systematic samples:
+is; a slice with more than its share is drawn for certain, and so is a large one with half of it
+(Madow 1949; Sarndal, Swensson and Wretman 1992, 3.6). Some things are done against the ills of
+systematic samples:
 
 *Slices stand on a circle*: every other one in the order of time, and the rest on the way back. So
 neighbours are close in time, the last and the first too, and a drift does not move the estimate as
@@ -19,12 +20,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.runtime.jit import Floats, Ints
 
 NONE = np.empty(0, np.int64)
-ODD = 4
+ODD = 2
 """Of so many draws, one at most is kept for a slice that is unlike the others."""
+LIKELY, LARGE = 0.5, 2.0
+"""Chance from which on, and times the mean size, a slice is drawn for certain, unless fewer than
+half of all draws would be left to chance. A few large ones left to it outweigh the others, wherever
+they differ."""
 SHUFFLED = 2.0
 """Draws within which neighbours are shuffled."""
 
@@ -47,8 +53,8 @@ def chances(sizes: Floats, draws: int, odd: Ints = NONE) -> Floats:
     --------
     >>> chances(np.array([1.0, 1.0, 0.0, 6.0]), 2).tolist()
     [0.5, 0.5, 0.0, 1.0]
-    >>> chances(np.array([9.0, 9, 1, 9, 9]), 4, np.array([2, 0])).tolist()
-    [0.75, 0.75, 1.0, 0.75, 0.75]
+    >>> chances(np.array([9.0, 9, 1, 9, 9]), 3, np.array([2, 0])).tolist()
+    [0.5, 0.5, 1.0, 0.5, 0.5]
     """
     found = np.zeros(sizes.size)
     rest = sizes > 0
@@ -63,11 +69,19 @@ def chances(sizes: Floats, draws: int, odd: Ints = NONE) -> Floats:
         share = left * sizes / sizes[rest].sum()
         sure = rest & (share >= 1)
         if not sure.any():
+            sure = _heavy(share, sizes, rest, left - -(-draws // 2))
+        if not sure.any():
             found[rest] = share[rest]
             break
         found[sure] = 1.0
         rest &= ~sure
     return found
+
+
+def _heavy(share: Floats, sizes: Floats, rest: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
+    """Return which slices are likely to be drawn and much larger than others; none if too many."""
+    found = rest & (share >= LIKELY) & (sizes > LARGE * sizes[rest].mean())
+    return found if found.sum() <= most else np.zeros_like(found)
 
 
 class Drawn(NamedTuple):

@@ -21,14 +21,14 @@ there is no interval then.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.jit import Floats, Ints
-from engine.runtime.scipy_late import gammaincinv, stdtrit
-from engine.sampling.stretches.design import NONE, chances
+from engine.runtime.jit import Floats
+from engine.runtime.scipy_late import stdtrit
 
 FEWEST = 10
 """Slices left to chance, at least, for an interval."""
@@ -38,9 +38,6 @@ DOMINANT = 0.6
 """Share of the variance that one slice may have."""
 DOMINATED = "of the variance of all"
 """Said where one slice has more than that."""
-_DOUBT = 0.1
-"""Probability that a pilot understates how much slices differ, beyond what its size allows for."""
-_STEPS = 1.08
 _SYMMETRIC = 1e-4
 """Skewness below which there is none."""
 _TOO_FEW = f"too few stretches were sampled: {{}}, of {FEWEST} that are needed"
@@ -73,8 +70,9 @@ class Answer(NamedTuple):
     """The standard error; NaN where it is not known."""
     reason: str | None
     """Why there is no interval."""
-    spread: float
-    """The relative standard error, had one slice been drawn of very many; NaN if not known."""
+    apart: float
+    """The variance between neighbours over that between any two slices, at most 1; NaN if not
+    known."""
     drawn: int
     """Slices drawn by chance."""
 
@@ -87,6 +85,14 @@ class Answer(NamedTuple):
         if not half:
             return 0.0
         return half / abs(self.estimate) if self.estimate else np.inf
+
+
+class Foreseen(NamedTuple):
+    """What an earlier sample says of how far an interval reaches."""
+
+    reach: float
+    drawn: int
+    """Slices that it drew by chance."""
 
 
 def answer(cell: Cell, confidence: float, *, average: bool = False) -> Answer:
@@ -124,7 +130,7 @@ def answer(cell: Cell, confidence: float, *, average: bool = False) -> Answer:
     if reason is not None:
         return none._replace(reason=reason)
     if not cell.size:
-        return none._replace(estimate=value, low=value, high=value, error=0.0, spread=0.0)
+        return none._replace(estimate=value, low=value, high=value, error=0.0, apart=1.0)
     if n < 2:
         return none._replace(estimate=value, reason=_TOO_FEW.format(n))
     part = ratios[:, 0] - value * ratios[:, 1] if average else ratios[:, 0]
@@ -133,9 +139,9 @@ def answer(cell: Cell, confidence: float, *, average: bool = False) -> Answer:
     scale = cell.size / float(totals[1]) if average else cell.size
     fitted = n / (n - 1) if average else 1.0
     error = scale * float(np.sqrt(fitted * (rest * squares).sum())) / n
-    spread = scale * float(np.sqrt(squares.mean()))
-    spread = spread / abs(value) if value else np.nan
-    found = none._replace(estimate=value, error=error, spread=spread)
+    any_two = float(part.var(ddof=1))
+    apart = min(1.0, float(squares.mean()) / any_two) if any_two else 1.0
+    found = none._replace(estimate=value, error=error, apart=apart)
     reason = _doubt(cell.values[:, 1] != 0, (part - part.mean()) ** 2)
     if reason is not None:
         return found._replace(reason=reason)
@@ -146,28 +152,39 @@ def answer(cell: Cell, confidence: float, *, average: bool = False) -> Answer:
     return found._replace(low=low, high=high)
 
 
-def spread_by_outputs(cell: Cell) -> float:
-    """Return the spread of one draw, had chances been proportional to the outputs of slices.
+def allowing(found: Answer, own: float, foreseen: Sequence[Foreseen]) -> Answer:
+    """Return an answer whose interval allows for what earlier samples say of how slices differ.
+
+    Who draws until intervals are short enough ends more often where they happen to be too short.
+    So an interval is as wide as the mean square of its own reach and those that were foreseen,
+    each as often as it has slices, if that is wider.
 
     Parameters
     ----------
-    cell : Cell
+    found : Answer
+    own : float
+        How far its interval reaches.
+    foreseen : sequence of Foreseen
+        Of this sample, by earlier ones.
 
     Examples
     --------
-    >>> values = np.array([[2.0, 1.0], [40.0, 10.0]])
-    >>> cell = Cell(np.zeros(2), values, np.ones(2), np.full(2, 0.1), 20.0)
-    >>> round(spread_by_outputs(cell), 3)
-    0.151
+    >>> one = Answer(100.0, 98.0, 103.0, 1.0, None, 1.0, 40)
+    >>> found = allowing(one, 0.03, [Foreseen(0.06, 40)])
+    >>> round(found.low, 2), round(found.high, 2)
+    (96.84, 104.74)
     """
-    own = cell.values[:, 1] > 0
-    if not own.any():
-        return np.nan
-    outputs = cell.values[own, 1]
-    ratio, weight = cell.values[own, 0] / outputs, outputs / cell.sizes[own]
-    mean = float(np.average(ratio, weights=weight))
-    spread = math.sqrt(float(np.average((ratio - mean) ** 2, weights=weight)))
-    return spread / abs(mean) if mean else np.nan
+    known = [one for one in foreseen if math.isfinite(one.reach)]
+    if found.reason is not None or not own or not known:
+        return found
+    squares = found.drawn * own**2 + sum(one.drawn * one.reach**2 for one in known)
+    mean = math.sqrt(squares / (found.drawn + sum(one.drawn for one in known)))
+    wider = max(1.0, mean / own)
+    return found._replace(
+        low=found.estimate - wider * (found.estimate - found.low),
+        high=found.estimate + wider * (found.high - found.estimate),
+        error=wider * found.error,
+    )
 
 
 def _quantiles(part: Floats, confidence: float) -> tuple[float, float]:
@@ -208,66 +225,3 @@ def _beyond_what_was_seen(cell: Cell, low: float, high: float) -> tuple[float, f
     if (values >= 0).all():
         return max(low, seen), high
     return (low, min(high, seen)) if (values <= 0).all() else (low, high)
-
-
-class Wanted(NamedTuple):
-    """The cells that are to be estimated: (cells,) each."""
-
-    begin: Ints
-    end: Ints
-    """`begin`, `end`: Places of the first slice of each, and of the one after the last."""
-    spread: Floats
-    """Of the pilot, relative to a size of `size`."""
-    size: Floats
-    confidence: Floats
-
-
-def draws_needed(sizes: Floats, cells: Wanted, within: float, pilot: int, odd: Ints = NONE) -> int:
-    """Return how many slices to draw for intervals that reach so far: as many as there are, if so.
-
-    The spread is allowed to be greater than the pilot's, as far as so small a pilot may err.
-
-    Parameters
-    ----------
-    sizes : (slices,) float64
-        In order of time.
-    cells : Wanted
-    within : float
-        Half of the widest interval, relative to its estimate.
-    pilot : int
-        Slices of the pilot.
-    odd : (n,) int64
-        As `chances` takes them.
-
-    Examples
-    --------
-    >>> one = Wanted(*(np.array([own]) for own in (0, 9_000, 0.1, 9_000.0, 0.95)))
-    >>> draws_needed(np.ones(9_000), one, 0.01, 40), draws_needed(np.ones(9_000), one, 1e-6, 40)
-    (579, 9000)
-    """
-    most = int((sizes > 0).sum())
-    free = max(2 * pilot / 3, 2)
-    doubt = np.sqrt(free / (2 * gammaincinv(free / 2, _DOUBT)))
-    doubted = cells._replace(spread=doubt * cells.spread)
-    draws = FEWEST
-    while draws < most:
-        reach = _reach(chances(sizes, draws, odd), sizes, doubted)
-        if reach.max(initial=0.0) <= within:
-            return draws
-        draws = max(draws + 1, int(draws * _STEPS))
-    return most
-
-
-def _reach(chance: Floats, sizes: Floats, cells: Wanted) -> Floats:
-    """Return how far the interval of each cell would reach relative to its estimate."""
-    left = np.where(chance < 1, sizes, 0.0)
-    sums = [np.concatenate([[0.0], np.cumsum(part)]) for part in (
-        left, np.where(chance < 1, chance, 0.0), left * chance)]  # fmt: skip
-    size, n, met = (part[cells.end] - part[cells.begin] for part in sums)
-    some = size > 1e-12 * sums[0][-1]
-    known = np.where(some, n, 2.0)
-    with np.errstate(all="ignore"):
-        t = stdtrit(np.maximum(2 * known / 3, 1.0), (1 + cells.confidence) / 2)
-        reach = t * cells.spread * (size / cells.size) * np.sqrt((1 - met / size) / known)
-    reach = np.where(some & (known < FEWEST - 0.5), np.inf, reach)
-    return np.where(some, reach, 0.0)

@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import Floats, Ints
+from engine.sampling.stretches.density import Spread
 
 LIFETIMES = 4, 10
 """Lifetimes of a slice, at least, and where that leaves `MANY`: so the window that is read before
@@ -23,8 +24,9 @@ ENOUGH = 400
 GROUPS = 4
 """Row groups of a slice, if that leaves `ENOUGH`: one at each end is read for a part of it."""
 MOST = 10_000
-_PARTS = 8
-"""Parts of a slice in which the pairs that tuples make are added up."""
+_PARTS = 8, 64
+"""Parts of a slice in which the pairs that tuples make are added up: at least, and at most where
+that takes half a window each."""
 _LEAST, _STEPS = 0.05, 6
 _LEFT = 1 - 3 * _LEAST
 SHARES = np.array(
@@ -44,56 +46,7 @@ COUNTED = np.array([_LEAST, _LEAST, 1 - 2 * _LEAST])
 _FENCE, _ALIKE = 3.0, 1e-3
 """Distances between quartiles beyond which a slice is unlike the others, and the least that such a
 distance counts."""
-_POWER, _CHANCE, _FARTHEST = 10, 1.03, 2.0
-"""Power of how many times fewer bytes its keys take than others, beyond what is by chance, and the
-most times that count."""
-
-
-class Spread(NamedTuple):
-    """The tuples of an archive by time, as its footers tell: even within each row group."""
-
-    edges: Ints
-    """(n,) int64. Ticks, increasing."""
-    total: Floats
-    """(n,) float64. Tuples before each of them."""
-
-    def before(self, ticks: Ints) -> Floats:
-        """Return how many tuples are older: (n,) float64. Exact to a part of a tick of 2^53."""
-        origin = self.edges[0]
-        found: Floats = np.interp(
-            (ticks - origin).astype(np.float64),
-            (self.edges - origin).astype(np.float64),
-            self.total,
-        )
-        return found
-
-
-def spread_of(low: Ints, high: Ints, rows: Ints | Floats) -> Spread:
-    """Return the tuples of row groups by time.
-
-    Parameters
-    ----------
-    low, high : (groups,) int64
-        First and last tick of each group; one group or more.
-    rows : (groups,) int64 or float64
-        Its tuples, or weights of them.
-
-    Examples
-    --------
-    >>> spread = spread_of(np.array([0, 4]), np.array([3, 5]), np.array([8, 1]))
-    >>> spread.before(np.array([-1, 2, 4, 5, 9])).tolist()
-    [0.0, 4.0, 8.0, 8.5, 9.0]
-    """
-    ends = high + 1
-    edges = np.unique(np.concatenate([low, ends]))
-    rate = rows / (ends - low)
-    change = np.zeros(edges.size)
-    np.add.at(change, np.searchsorted(edges, low), rate)
-    np.add.at(change, np.searchsorted(edges, ends), -rate)
-    held = np.maximum(np.cumsum(change)[:-1], 0.0) * np.diff(edges)
-    total = np.concatenate([[0.0], np.cumsum(held)])
-    scale = rows.sum() / total[-1] if total[-1] else 1.0
-    return Spread(edges, total * scale)
+_LITTLE = 1e-300
 
 
 def length_of(
@@ -200,16 +153,18 @@ class Measures(NamedTuple):
     def odd(self) -> Ints:
         """Places of slices that are unlike the others, the most unlike first: (n,) int64.
 
-        They have far fewer pairs for their tuples than others, by Tukey's outer fence: there are
+        By Tukey's outer fence they have far fewer pairs for their tuples than others: there are
         gaps in them, about whose ends footers know least, and they are small, so that few samples
-        would have one. Bursts, on the other side, are large.
+        would have one. Bursts, on the other side, are large. Or they have far more pairs of one
+        key than others, as far as bytes tell, which tell little of how many.
         """
         some = np.flatnonzero((self.pairs > 0) & (self.tuples > 0))
         if not some.size:
             return some
-        ratio = np.log(self.pairs[some] / self.tuples[some])
-        first, third = np.quantile(ratio, [0.25, 0.75])
-        far = (first - ratio) / max(third - first, _ALIKE)
+        far = _beyond_quartiles(-np.log(self.pairs[some] / self.tuples[some]))
+        if not self.counted:
+            hot = self.alike[some] / self.pairs[some]
+            far = np.maximum(far, _beyond_quartiles(np.log(np.maximum(hot, _LITTLE))))
         order = np.argsort(-far, kind="stable")
         found: Ints = some[order[far[order] > _FENCE]]
         return found
@@ -243,24 +198,17 @@ class Measures(NamedTuple):
         return SHARES[best.argmin()] if best.any() else self.first
 
 
+def _beyond_quartiles(values: Floats) -> Floats:
+    """Return how many distances between quartiles each value is above the third."""
+    first, third = np.quantile(values, [0.25, 0.75])
+    found: Floats = (values - third) / max(third - first, _ALIKE)
+    return found
+
+
 def _mixed(shares: Floats, measures: Sequence[Floats]) -> Floats:
     """Return a mixture. Term by term, for the last digits of matrix products differ by machine."""
     parts = np.moveaxis(shares, 1, 0) if shares.ndim > 1 else shares
     found: Floats = parts[0] * measures[0] + parts[1] * measures[1] + parts[2] * measures[2]
-    return found
-
-
-def by_keys(rows: Ints, key_bytes: Ints) -> Floats:
-    """Return the rows of groups, weighted by how few bytes their keys take: (groups,) float64.
-
-    Examples
-    --------
-    >>> by_keys(np.array([10, 10, 10]), np.array([80, 80, 60])).round(1).tolist()
-    [10.0, 10.0, 132.1]
-    """
-    each = key_bytes / rows
-    ratio = np.median(each) / np.maximum(each, 1e-9) / _CHANCE
-    found: Floats = rows * np.clip(ratio, 1.0, _FARTHEST) ** _POWER
     return found
 
 
@@ -283,8 +231,9 @@ def measures(
         Of the same tuples weighted `by_keys`.
     """
     begin, gap = edges[:-1, None], np.diff(edges)[:, None]
-    at = np.arange(_PARTS + 1)
-    borders = begin + _times(gap, at, np.full_like(at, _PARTS))
+    parts = int(np.clip(2 * int(gap.max()) // (min(windows) + 1), *_PARTS))
+    at = np.arange(parts + 1)
+    borders = begin + _times(gap, at, np.full_like(at, parts))
     middle = borders[:, :-1] + np.diff(borders, axis=1) // 2
     own = [np.diff(spread.before(borders), axis=1) for spread in spreads]
     held = [

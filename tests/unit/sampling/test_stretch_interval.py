@@ -8,7 +8,15 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.sampling.stretches.design import chances, drawn
-from engine.sampling.stretches.interval import FEWEST, Answer, Cell, Wanted, answer, draws_needed
+from engine.sampling.stretches.interval import (
+    FEWEST,
+    Answer,
+    Cell,
+    Foreseen,
+    allowing,
+    answer,
+)
+from engine.sampling.stretches.needed import Anticipated, Entries, Places, Sampled, draws_needed
 
 Floats = NDArray[np.float64]
 
@@ -60,7 +68,7 @@ def test_averages_are_ratios_with_the_residuals_error(seed: int) -> None:
 def test_everything_joined_is_exact() -> None:
     none = np.empty((0, 2)), np.empty(0), np.empty(0)
     found = answer(Cell(np.array([12.0, 4.0]), *none, 0.0), 0.95, average=True)
-    assert found[:6] == (3.0, 3.0, 3.0, 0.0, None, 0.0)
+    assert found[:5] == (3.0, 3.0, 3.0, 0.0, None)
 
 
 def _with(values: Floats, size: float = 1000.0) -> Answer:
@@ -140,13 +148,75 @@ def test_intervals_of_skewed_ratios_cover() -> None:
     assert students / given < 0.92
 
 
+def _anticipated(outputs: Floats, chance: Floats, rng: np.random.Generator) -> Anticipated:
+    """Draw a pilot, and return what it tells of the total."""
+    places = np.concatenate(drawn(chance, rng.random(), rng.random(chance.size)))
+    one = Places(np.array([0]), np.array([chance.size]), np.array([0.95]))
+    n = places.size
+    found = Entries(np.zeros(n, np.int64), np.arange(n), outputs[places])
+    sample = Sampled(places, 1 / chance[places])
+    return Anticipated(one, sample, found, np.array([outputs.sum()]), np.ones(1), totals=True)
+
+
+def test_a_pilot_by_bad_sizes_tells_what_good_ones_need() -> None:
+    """Half of all outputs are in five of 1,000 slices, and the pilot is drawn as if they were not.
+
+    By sizes that know it these slices are certain, and what they differ by counts for nothing.
+    """
+    rng = np.random.default_rng(5)
+    outputs = rng.normal(100, 2, 1000)
+    burst = rng.choice(1000, 5, replace=False)
+    outputs[burst] = rng.uniform(10_000, 30_000, 5)
+    bad = np.ones(1000)
+    bad[burst] = 9
+    good = bad.copy()
+    good[burst] = 200
+    for _ in range(10):
+        cells = _anticipated(outputs, chances(bad, 100), rng)
+        assert draws_needed(good, cells, 0.01, 40) < 30
+        assert draws_needed(bad, cells, 0.01, 40) > 45
+        chance = chances(good, 20)
+        rest = chance < 1
+        part = outputs[rest]
+        error = part.size * part.std() / np.sqrt(15) * np.sqrt(1 - 15 / part.size)
+        wanted = 2.23 * error / outputs.sum()  # Student's, of 10 degrees
+        assert cells.reach(good, chance)[0] == pytest.approx(wanted, rel=0.4)
+
+
+def test_an_interval_allows_for_what_earlier_rounds_saw() -> None:
+    """Who stops at the first interval that is short enough covers less, if it alone counts."""
+    rng = np.random.default_rng(2)
+    covered = np.zeros(2)
+    stopped = 0
+    for _ in range(3000):
+        rounds = []
+        for number in range(4):
+            part = rng.exponential(1, 12) * 100
+            values = np.column_stack([part, np.ones(12)])
+            found = answer(Cell(np.zeros(2), values, np.ones(12), np.full(12, 1e-3), 1e4), 0.95)
+            if found.reason is not None:
+                break
+            half = found.within * found.estimate
+            seen = [Foreseen(own / found.estimate, 12) for own in rounds]
+            if number and half < 5e5:
+                both = found, allowing(found, found.within, seen)
+                covered += [own.low <= 1e6 <= own.high for own in both]
+                stopped += 1
+                break
+            rounds.append(half)
+    assert stopped > 500
+    assert covered[0] / stopped < covered[1] / stopped - 0.02
+    one = Answer(100.0, 98.0, 103.0, 1.0, None, 1.0, 12)
+    assert allowing(one, 0.03, [Foreseen(0.01, 12)]) == one
+    assert allowing(one, 0.03, [Foreseen(np.inf, 12)]) == one
+
+
 def test_as_many_slices_are_drawn_as_the_target_needs() -> None:
     rng = np.random.default_rng(3)
     sizes, _ = _population("steady", rng, 3000)
     ratio = rng.normal(1, 0.1, 3000)
-    cells = Wanted(
-        np.array([0]), np.array([3000]), np.array([0.1]), np.array([sizes.sum()]), np.array([0.95])
-    )
+    pilot = chances(sizes, 100)
+    cells = _anticipated(ratio * sizes, pilot, rng)
     counts = [draws_needed(sizes, cells, within, 100) for within in (0.05, 0.02, 0.01, 0.005)]
     assert counts == sorted(counts)
     chance = chances(sizes, counts[2])

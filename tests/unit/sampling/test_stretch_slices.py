@@ -9,15 +9,13 @@ import numpy as np
 import pytest
 
 from engine.runtime.errors import SpecError
+from engine.sampling.stretches.density import Spread, by_keys, spread_of, stepped
 from engine.sampling.stretches.slices import (
     COUNTED,
     FIRST,
     Measures,
-    Spread,
-    by_keys,
     cut,
     measures,
-    spread_of,
 )
 
 
@@ -145,3 +143,45 @@ def test_slices_with_gaps_are_unlike_the_others() -> None:
     assert not Measures(np.ones(3), np.ones(3), np.ones(3)).odd.size
     none = np.zeros(3)
     assert not Measures(none, none, none).odd.size
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_burst_begins_and_ends_where_it_does(seed: int) -> None:
+    """Of groups of 500 tuples, those across the border of a burst have two rates."""
+    rng = np.random.default_rng(seed)
+    begin, end = (int(own) for own in np.sort(rng.choice(np.arange(20_000, 80_000), 2)))
+    end = max(end, begin + 2_000)
+    rate = np.ones(100_000, np.int64)
+    rate[begin:end] = 10
+    ts = np.repeat(np.arange(100_000), rate)
+    groups = np.array_split(ts, ts.size // 500)
+    low, high = np.array([own[0] for own in groups]), np.array([own[-1] for own in groups])
+    rows = np.array([own.size for own in groups])
+    found = stepped(low, high, rows)
+    assert found.rows.sum() == rows.sum()
+    at = np.array([begin, end])
+    true = np.searchsorted(ts, at)
+    even, parts = spread_of(low, high, rows), spread_of(found.low, found.high, found.rows)
+    assert np.abs(parts.before(at) - true).max() < 40
+    assert np.abs(even.before(at) - true).max() > np.abs(parts.before(at) - true).max()
+
+
+def test_groups_that_overlap_or_stand_out_stay_whole() -> None:
+    low, high = np.array([0, 50, 100]), np.array([99, 149, 199])
+    found = stepped(low, high, np.array([100, 200, 400]))
+    assert found.low.tolist() == low.tolist()
+    low, high = np.array([200, 0, 100]), np.array([299, 99, 199])  # of two files
+    found = stepped(low, high, np.array([100, 100, 300]))
+    assert found.low.tolist() == [0, 100, 200]
+    assert found.group.tolist() == [1, 2, 0]
+    assert found.rows.tolist() == [100, 300, 100]
+
+
+def test_slices_whose_keys_take_far_fewer_bytes_are_unlike() -> None:
+    rng = np.random.default_rng(1)
+    tuples = np.ones(100)
+    alike = rng.uniform(0.95, 1.05, 100)
+    alike[[7, 70]] = 3.0, 9.0
+    found = Measures(tuples, tuples, alike)
+    assert found.odd.tolist() == [70, 7]
+    assert not found.with_keys(alike).odd.size

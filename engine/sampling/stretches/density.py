@@ -1,0 +1,132 @@
+"""Where the tuples of an archive lie in time, as its footers tell."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.runtime.jit import Floats, Ints
+
+_POWER, _CHANCE, _FARTHEST = 10, 1.03, 2.0
+"""Power of how many times fewer bytes its keys take than others, beyond what is by chance, and the
+most times that count."""
+
+
+class Spread(NamedTuple):
+    """The tuples of an archive by time, as its footers tell: even within each row group."""
+
+    edges: Ints
+    """(n,) int64. Ticks, increasing."""
+    total: Floats
+    """(n,) float64. Tuples before each of them."""
+
+    def before(self, ticks: Ints) -> Floats:
+        """Return how many tuples are older: (n,) float64. Exact to a part of a tick of 2^53."""
+        origin = self.edges[0]
+        found: Floats = np.interp(
+            (ticks - origin).astype(np.float64),
+            (self.edges - origin).astype(np.float64),
+            self.total,
+        )
+        return found
+
+
+def spread_of(low: Ints, high: Ints, rows: Ints | Floats) -> Spread:
+    """Return the tuples of row groups by time.
+
+    Parameters
+    ----------
+    low, high : (groups,) int64
+        First and last tick of each group; one group or more.
+    rows : (groups,) int64 or float64
+        Its tuples, or weights of them.
+
+    Examples
+    --------
+    >>> spread = spread_of(np.array([0, 4]), np.array([3, 5]), np.array([8, 1]))
+    >>> spread.before(np.array([-1, 2, 4, 5, 9])).tolist()
+    [0.0, 4.0, 8.0, 8.5, 9.0]
+    """
+    ends = high + 1
+    edges = np.unique(np.concatenate([low, ends]))
+    rate = rows / (ends - low)
+    change = np.zeros(edges.size)
+    np.add.at(change, np.searchsorted(edges, low), rate)
+    np.add.at(change, np.searchsorted(edges, ends), -rate)
+    held = np.maximum(np.cumsum(change)[:-1], 0.0) * np.diff(edges)
+    total = np.concatenate([[0.0], np.cumsum(held)])
+    scale = rows.sum() / total[-1] if total[-1] else 1.0
+    return Spread(edges, total * scale)
+
+
+class Pieces(NamedTuple):
+    """Parts of row groups: (n,) each."""
+
+    low: Ints
+    high: Ints
+    """`low`, `high`: First and last tick."""
+    rows: Floats
+    """Tuples."""
+    group: Ints
+    """Place of the row group that it is of."""
+
+
+def stepped(low: Ints, high: Ints, rows: Ints) -> Pieces:
+    """Cut row groups in two where a rate of arrivals seems to end and another to begin.
+
+    Footers do not tell where within a row group a burst begins. Where the rate of a group lies
+    between those of its neighbours, it is that of the one before up to the tick by which the other
+    makes up for the rest of its tuples. That is exact where rates change at once, and next to even
+    where they hardly change.
+
+    Parameters
+    ----------
+    low, high : (groups,) int64
+        First and last tick of each group.
+    rows : (groups,) int64
+        Its tuples.
+
+    Examples
+    --------
+    >>> own = stepped(np.array([0, 100, 150]), np.array([99, 149, 159]), np.array([100, 275, 100]))
+    >>> own.low.tolist(), own.high.tolist(), own.rows.tolist()
+    ([0, 100, 125, 150], [99, 124, 149, 159], [100.0, 25.0, 250.0, 100.0])
+    """
+    order = np.argsort(low, kind="stable")
+    begin, ends, amount = low[order], high[order] + 1, rows[order].astype(np.float64)
+    length = (ends - begin).astype(np.float64)
+    rate = amount / length
+    before, after = (np.concatenate([rate[:1], rate[:-1]]), np.concatenate([rate[1:], rate[-1:]]))
+    apart = begin[1:] >= ends[:-1] - 1  # a tick may be of two groups
+    between = (rate - before) * (after - rate) > 0
+    between[1:] &= apart
+    between[:-1] &= apart
+    first = np.zeros(rate.size)
+    part = between
+    first[part] = ((after * length - amount)[part] / (after - before)[part]).round()
+    cut = part & (first >= 1) & (first <= length - 1)
+    own = np.where(cut, before * first, amount)
+    split = begin + np.where(cut, first, length).astype(np.int64)
+    at = np.flatnonzero(cut)
+    every = np.argsort(np.concatenate([np.arange(rate.size), at]), kind="stable")
+    return Pieces(
+        np.concatenate([begin, split[at]])[every],
+        np.concatenate([split, ends[at]])[every] - 1,
+        np.concatenate([own, (amount - own)[at]])[every],
+        np.concatenate([order, order[at]])[every],
+    )
+
+
+def by_keys(rows: Ints, key_bytes: Ints) -> Floats:
+    """Return the rows of groups, weighted by how few bytes their keys take: (groups,) float64.
+
+    Examples
+    --------
+    >>> by_keys(np.array([10, 10, 10]), np.array([80, 80, 60])).round(1).tolist()
+    [10.0, 10.0, 132.1]
+    """
+    each = key_bytes / rows
+    ratio = np.median(each) / np.maximum(each, 1e-9) / _CHANCE
+    found: Floats = rows * np.clip(ratio, 1.0, _FARTHEST) ** _POWER
+    return found
