@@ -106,7 +106,8 @@ def slot_bytes(policy: Policy) -> float:
 
 def _bytes_of(memory: Any) -> int:  # noqa: ANN401 - a named tuple of arrays
     arrays = zip(memory._fields, memory, strict=True)
-    return sum(int(array.nbytes) for name, array in arrays if name != "links")  # these are cells
+    others = ("links", "counted")  # the former are cells, the latter the streams' links
+    return sum(int(array.nbytes) for name, array in arrays if name not in others)
 
 
 def worker_memory(profile: ArrivalProfile, wanted: Wanted, lanes: Lanes) -> dict[str, float]:
