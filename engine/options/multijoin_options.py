@@ -243,5 +243,5 @@ MULTIJOIN = Command(
         "winnow multijoin --stream a=a.parquet --stream b=b.parquet \\\n"
         "    --stream c=c.parquet --predicate band:price:0.5 --time ts --window 1min"
     ),
-    common="stream predicate time window method memory policy capacity throttle out report engine",
+    common="stream predicate time window memory policy capacity out report engine",
 )

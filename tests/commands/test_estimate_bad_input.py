@@ -90,7 +90,7 @@ def test_the_command_tells_what_the_function_finds(
 def test_a_target_that_a_limit_keeps_from_is_told(
     places: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["estimate", "--engine=local", "--on=k", "--time=t", "--window=15", "--read=10%"]
+    words = ["estimate", "--engine=local", "--on=k", "--time=t", "--window=15", "--read=25%"]
     words += [f"--{side}={path}" for side, path in places.items()]
     assert main([*words, "--within=0.1%"]) == 0
     told = " ".join(capsys.readouterr().out.split())

@@ -261,7 +261,9 @@ def test_seconds_end_an_estimate(tmp_path: Path) -> None:
     places = large(tmp_path)
     found = engine.estimate_archives(**places, **JOIN, seconds=1e-9)
     assert found.report["stopped"] == "seconds"
-    assert found.report["slices"]["drawn"] == 1
+    slices = found.report["slices"]
+    assert slices["drawn"] == slices["certain"] + 1
+    assert found.aggregates["count(*)"]["estimate"][0].as_py() > 0
     found = engine.estimate_archives(**places, **JOIN, seconds=60, within="3%")
     assert found.report["stopped"] is None
     assert found.report["within"]["reached"] <= 0.03
@@ -372,7 +374,7 @@ def test_a_few_late_rows_do_not_matter(tmp_path: Path) -> None:
 def test_a_pilot_is_no_part_of_the_estimate_after_it(tmp_path: Path) -> None:
     found = engine.estimate_archives(**large(tmp_path), **JOIN, within="1.2%", read="45%")
     first, *_, last = found.report["rounds"]
-    assert first == decide.PILOT
+    assert decide.PILOT <= first <= 2 * decide.PILOT
     assert found.report["slices"]["drawn"] == last
 
 

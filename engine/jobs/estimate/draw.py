@@ -118,7 +118,9 @@ class Joins:
             if done % (1 + len(missing) // _TOLD) == 0 or done == len(missing):
                 told(self._so_far(whole, places), done, len(missing))
 
-        self.run([plan.task(place, draws) for place in missing], found)
+        sure = sum(place not in self.found for place in places.certain.tolist())
+        least = 0 if number else sure + 1  # without those for certain there is no estimate
+        self.run([plan.task(place, draws) for place in missing], found, least=least)
         return self._so_far(whole, places)
 
     def _so_far(self, whole: tuple[int, int, Floats, Floats], places: Drawn) -> Round:
@@ -134,11 +136,14 @@ class Joins:
         tasks: Sequence[Task],
         found: Callable[[Any], None],
         work: Callable[[Any], Any] | None = None,
+        least: int = 0,
     ) -> None:
         """Join stretches until all are, time is over, or the user interrupts.
 
-        Or do other `work` on them, whose rows do not tell how long joins take.
+        Or do other `work` on them, whose rows do not tell how long joins take. So many at the
+        `least` are joined even if time is over.
         """
+        done = 0
         results = self.executor.map(work or self.plan.work, tasks)
         try:
             for task, one in zip(tasks, results, strict=True):
@@ -147,7 +152,9 @@ class Joins:
                     self.rates.append(one.seconds / max(1, task.read["rows"]))
                 self.rejected += one.rejected
                 found(one)
-                if self.until is not None and time.perf_counter() > self.until:
+                done += 1
+                late = self.until is not None and time.perf_counter() > self.until
+                if late and done >= least:
                     self.stopped = "seconds"
                     break
         except KeyboardInterrupt:

@@ -141,12 +141,13 @@ class KeyJoins(Joins):
         tasks: Sequence[Any],
         found: Callable[[Any], None],
         work: Callable[[Any], Any] | None = None,
+        least: int = 0,
     ) -> None:
         """Read the parts of the keys and join them."""
         assert work is None  # noqa: S101 - nothing else is done with them
         of = np.full(BUCKETS, -1)
         of[[task.place for task in tasks]] = np.arange(len(tasks))
-        self._join(of, [task.place for task in tasks], found)
+        self._join(of, [task.place for task in tasks], found, least)
 
     def together(self, places: Ints, found: Callable[[Any], None]) -> None:
         """Read many parts of the keys and join them, not told apart."""
@@ -154,7 +155,9 @@ class KeyJoins(Joins):
         of[places] = np.arange(places.size) % _AT_ONCE
         self._join(of, list(range(min(_AT_ONCE, places.size))), found)
 
-    def _join(self, of: Ints, names: Sequence[int], found: Callable[[Any], None]) -> None:
+    def _join(
+        self, of: Ints, names: Sequence[int], found: Callable[[Any], None], least: int = 0
+    ) -> None:
         """Join groups of the parts: which group each part is of, and the names of the groups."""
         plan = self.plan
         assert isinstance(plan, KeyPlan)  # noqa: S101 - it is made for one
@@ -170,7 +173,7 @@ class KeyJoins(Joins):
             BucketTask(name, (left, right), recipe, plan.first, _joined_of(left, right))
             for name, left, right in zip(names, *sides, strict=True)
         ]
-        super().run(joined, found)
+        super().run(joined, found, least=least)
 
     def _read(self, plan: KeyPlan, of: Ints, groups: int) -> list[list[StretchTuples]]:
         """Return the tuples by side and group."""

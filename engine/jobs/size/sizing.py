@@ -106,7 +106,7 @@ def slot_bytes(policy: Policy) -> float:
 
 def _bytes_of(memory: Any) -> int:  # noqa: ANN401 - a named tuple of arrays
     arrays = zip(memory._fields, memory, strict=True)
-    others = ("links", "counted")  # the former are cells, the latter the streams' links
+    others = ("links", "classes", "counted")  # cells as other types, and links of the streams
     return sum(int(array.nbytes) for name, array in arrays if name not in others)
 
 

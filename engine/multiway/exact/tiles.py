@@ -184,14 +184,15 @@ class Finder:
         self._used = 0
 
     def blocks(
-        self, rows: Narrow, columns: Narrow, low: Ints, high: Ints, together: int = ROWS
+        self, rows: Narrow, columns: Narrow, low: Ints, high: Ints, together: int | None = None
     ) -> None:
         """Try rows against columns, numbers that ascend, as far as they are in reach.
 
         So many rows `together`, `ROWS` at most: fewer where each has few columns in reach.
         """
-        for begin in range(0, rows.size, together):
-            block = slice(begin, begin + together)
+        step = ROWS if together is None else together
+        for begin in range(0, rows.size, step):
+            block = slice(begin, begin + step)
             least, most = (
                 int(np.searchsorted(columns, bound)) for bound in (low[block][0], high[block][-1])
             )
