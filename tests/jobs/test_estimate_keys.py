@@ -102,20 +102,18 @@ def test_keys_show_what_footers_hide(tmp_path: Path) -> None:
     assert sum(line["low"] is not None and line["high"] >= truth[0] for line in lines) < 8
 
 
-def test_keys_are_read_where_that_pays(tmp_path: Path) -> None:
-    """A pilot that meets hot keys needs so many stretches that the keys cost less."""
+def test_keys_are_read_where_bytes_are_limited_and_a_slice_outweighs_the_others(
+    tmp_path: Path,
+) -> None:
+    """Keys are few bytes, but most of the exact join's time: a target alone does not read them."""
     given = hot(tmp_path)
     chosen = [
-        engine.estimate_archives(**given, aggregates=TEXTS, within="4%", seed=seed)
-        for seed in range(6)
+        engine.estimate_archives(**given, aggregates=TEXTS, read="40%", seed=seed)
+        for seed in range(4)
     ]
-    by = [own.report["sizes"] for own in chosen]
-    assert "keys" in by
-    for own in chosen:
-        if own.report["sizes"] == "keys":
-            assert own.report["how"] == "sample"
-            assert own.report["within"]["reached"] <= 0.04
-    plain = engine.estimate_archives(**large(tmp_path), **JOIN, within="5%")
+    assert "keys" in [own.report["sizes"] for own in chosen]
+    assert all(own.report["how"] == "sample" for own in chosen)
+    plain = engine.estimate_archives(**given, aggregates=TEXTS, within="5%")
     assert plain.report["sizes"] == "footers"
 
 
@@ -149,9 +147,9 @@ def test_a_pass_that_is_stopped_gives_what_there_is(tmp_path: Path) -> None:
     seed = next(
         seed
         for seed in range(20)
-        if engine.estimate_archives(**given, within="4%", seed=seed).report["sizes"] == "keys"
+        if engine.estimate_archives(**given, read="40%", seed=seed).report["sizes"] == "keys"
     )
-    found = engine.estimate_archives(**given, within="4%", seed=seed, executor=Interrupting())
+    found = engine.estimate_archives(**given, read="40%", seed=seed, executor=Interrupting())
     assert found.report["stopped"] == "interrupted"
     assert found.report["sizes"] == "footers"
     assert found.aggregates["count"]["estimate"][0].as_py() > 0
