@@ -84,11 +84,14 @@ def test_samples_of_keys_hold_the_truth(tmp_path: Path, hot: float) -> None:
     places, texts = shuffled(tmp_path, crowd(hot=hot), "parquet"), TEXTS[: 3 if hot else 4]
     true = engine.estimate_archives(**places, **JOIN, aggregates=texts, within=1e-9)
     assert true.report["how"] == "exact join"
-    held, lines = 0, 0
+    held, lines, sampled = 0, 0, 0
     for seed in range(15):
         found = engine.estimate_archives(
             **places, **JOIN, aggregates=texts, within="30%", seed=seed
         )
+        if found.report["how"] == "exact join":
+            continue  # a first round promised too little
+        sampled += 1
         assert found.report["how"] == "sample of keys"
         assert "is not sorted by time" in found.report["why"]
         assert 0 < found.report["read"]["tuples"] < 0.5 * found.report["exact"]["tuples"]
@@ -100,6 +103,7 @@ def test_samples_of_keys_hold_the_truth(tmp_path: Path, hot: float) -> None:
                 assert own.get("right.g") == line.get("right.g")
                 held += own["low"] <= line["estimate"] <= own["high"]
                 lines += 1
+    assert sampled >= 10
     assert held >= 0.93 * lines
 
 

@@ -133,7 +133,7 @@ def test_intervals_through_facts_hold_what_a_replay_counts(tmp_path: Path) -> No
         assert found.report["read"]["share"] < 0.3
         for text, name in (("count", "outputs"), ("sum(importance)", "importance")):
             [line] = found.aggregates[text].to_pylist()
-            assert line["high"] - line["low"] < 0.3 * truth[name]
+            assert line["high"] - line["low"] < 0.35 * truth[name]
             held += line["low"] <= truth[name] <= line["high"]
     assert held >= 35  # of 40
 
