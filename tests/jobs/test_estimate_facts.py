@@ -124,7 +124,7 @@ def test_partitions_starts_and_logs_are_those_of_a_replay(tmp_path: Path) -> Non
 def test_intervals_through_facts_hold_what_a_replay_counts(tmp_path: Path) -> None:
     options = linked_archives(tmp_path)
     truth = engine.replay_archives(**options, cache=tmp_path / "cache")["exact"]
-    held = 0
+    held, widths = 0, []
     for seed in range(20):
         found = engine.estimate_archives(
             **options, aggregates=["count", "sum(importance)"], read="15%", seed=seed
@@ -133,8 +133,9 @@ def test_intervals_through_facts_hold_what_a_replay_counts(tmp_path: Path) -> No
         assert found.report["read"]["share"] < 0.3
         for text, name in (("count", "outputs"), ("sum(importance)", "importance")):
             [line] = found.aggregates[text].to_pylist()
-            assert line["high"] - line["low"] < 0.35 * truth[name]
+            widths.append((line["high"] - line["low"]) / truth[name])
             held += line["low"] <= truth[name] <= line["high"]
+    assert np.median(widths) < 0.3
     assert held >= 35  # of 40
 
 
