@@ -94,8 +94,8 @@ def replay_pairs(lane: LaneReplay, arrivals: Arrivals, pairs: Iterable[Ints]) ->
 
     Notes
     -----
-    O(pairs) time, and O(log K) a tuple. Memory: some 50 bytes a pair among what is unexpired, and
-    of `PART_PAIRS`.
+    O(pairs) time, and O(log K) a tuple. Memory: O(pairs among what is unexpired +
+    `PART_PAIRS`).
     """
     begin = first = 0
     known = _NO_PAIRS
