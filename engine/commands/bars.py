@@ -18,7 +18,7 @@ from rich.progress import (
 from rich.progress import Progress as Bars
 from rich.text import Text
 
-from engine.runtime.disk import undone_if_killed
+from engine.runtime.disk import undone_at_end
 from engine.runtime.executors import Progress
 
 _LETTERS = "", "k", "M", "G", "T"
@@ -72,5 +72,5 @@ def progress_bars() -> Iterator[Progress]:
             bars.reset(tasks[name], total=known)
         bars.update(tasks[name], description=stage, completed=done, total=known)
 
-    with undone_if_killed(bars.stop), bars:
+    with undone_at_end(bars.stop), bars:
         yield show

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.jobs.output import Output
-from engine.runtime.disk import claim, remove_folder, remove_leftovers, undone_if_killed
+from engine.runtime.disk import claim, remove_folder, remove_leftovers, undone_at_end
 from engine.runtime.errors import OutputError, WinnowError
 from engine.runtime.listing import MANIFEST, RUN
 from engine.runtime.run_folders import (
@@ -244,8 +244,5 @@ def output_at(place: Place | None, option: str = "--out") -> Iterator[Output | N
         yield None
         return
     output = _begun(place, option)
-    try:
-        with undone_if_killed(output.discard), output.writing():
-            yield output
-    finally:
-        output.discard()
+    with undone_at_end(output.discard), output.writing():
+        yield output

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from engine.lanes.cached import note_use, tidy
 from engine.lanes.manifest import MANIFEST, Prepared
-from engine.runtime.disk import claim, release, remove_folder, remove_leftovers, undone_if_killed
+from engine.runtime.disk import claim, release, remove_folder, remove_leftovers, undone_at_end
 from engine.runtime.errors import InputError, OutputError, WinnowError
 from engine.runtime.kept import LANES, cache_home
 from engine.runtime.listing import RUN
@@ -112,14 +112,11 @@ class LaneFolder(LaneHome):
         folder, draft = self._folder, self._draft
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise self._taken(folder)
-        try:
-            with undone_if_killed(partial(remove_folder, draft)):
-                draft.mkdir(parents=True)
-                claim(draft)
-                remove_leftovers(folder.parent, folder.name)
-                yield draft
-        finally:
-            remove_folder(draft)
+        with undone_at_end(partial(remove_folder, draft)):
+            draft.mkdir(parents=True)
+            claim(draft)
+            remove_leftovers(folder.parent, folder.name)
+            yield draft
 
     def publish(self, prepared: Prepared) -> Prepared:
         """Give the folder its name; see `LaneHome.publish`."""
@@ -159,12 +156,9 @@ class LaneObjects(LaneHome):
         """Yield the folder to write into; see `LaneHome.draft`."""
         if not all(map(RUN.fullmatch, runs_of(objects(self._folder)))):
             raise self._taken(self._folder)
-        try:
-            with undone_if_killed(self._discard):
-                own_run(self._run)
-                yield self._run
-        finally:
-            self._discard()
+        with undone_at_end(self._discard):
+            own_run(self._run)
+            yield self._run
 
     def publish(self, prepared: Prepared) -> Prepared:
         """Put the manifest; see `LaneHome.publish`."""

@@ -13,9 +13,11 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from engine.runtime.errors import OutputError
@@ -77,24 +79,35 @@ def whole_file(path: Path, aside: Path) -> Iterator[Path]:
 
 
 _UNDO: dict[object, Callable[[], None]] = {}
+_UNDOING = threading.RLock()
+_PATIENCE = 1.0
+"""Seconds to wait for what another thread is undoing, which may itself wait for a network."""
 
 
 @contextmanager
-def undone_if_killed(undo: Callable[[], None]) -> Iterator[None]:
-    """Have `undo_unfinished` call `undo`, which may run beside the block, until it ends."""
+def undone_at_end(undo: Callable[[], None]) -> Iterator[None]:
+    """Call `undo` when the block ends, or before, by `undo_unfinished`; then it is called twice.
+
+    Where the call is interrupted, `undo_unfinished` calls it again.
+    """
     own = object()
     _UNDO[own] = undo
     try:
         yield
     finally:
-        del _UNDO[own]
+        with _UNDOING:
+            undo()
+            del _UNDO[own]
 
 
 def undo_unfinished() -> None:
     """Remove what this process has not finished, just before it ends without ending its threads."""
-    for undo in list(_UNDO.values()):
+    alone = _UNDOING.acquire(timeout=_PATIENCE)
+    for undo in reversed(list(_UNDO.values())):
         with suppress(Exception):
             undo()
+    if alone:
+        _UNDOING.release()
 
 
 def scratch_home() -> Path:
@@ -107,18 +120,15 @@ def scratch_folder(prefix: str = "winnow-") -> Iterator[Path]:
     """Yield a folder for temporary files, removed at the end; in tasks of Spark, at its latest."""
     home = scratch_home()
     folder = tempfile.TemporaryDirectory(prefix=prefix, dir=home, ignore_cleanup_errors=True)
-    with undone_if_killed(folder.cleanup), folder as name:
-        yield Path(name)
+    with undone_at_end(folder.cleanup):
+        yield Path(folder.name)
 
 
 def remove_folder(folder: Path) -> None:
     """Remove a folder atomically: it is renamed first, so that writers find it gone."""
     gone = folder.parent / f".{uuid.uuid4().hex}.gone"
-    try:
-        folder.rename(gone)
-    except OSError:
-        return  # it is not there, or cannot be removed
-    shutil.rmtree(gone, ignore_errors=True)
+    with undone_at_end(partial(shutil.rmtree, gone, ignore_errors=True)), suppress(OSError):
+        folder.rename(gone)  # unless it is not there, or cannot be removed
 
 
 _LEASE = "owner"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event, Thread
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,6 +29,8 @@ from engine.runtime.disk import (
     has_ended,
     lease_mark,
     remove_folder,
+    undo_unfinished,
+    undone_at_end,
     whole_file,
 )
 from engine.runtime.errors import OutputError
@@ -257,3 +261,49 @@ def test_who_is_gone() -> None:
             time.sleep(0.05)
         assert found
     assert has_ended(mark)
+
+
+def test_a_process_that_ends_waits_for_what_is_being_undone(tmp_path: Path) -> None:
+    """A block's own end and the process's may meet: neither leaves the other's work half-done."""
+    folder, undone, waiting = tmp_path / "made", Event(), Event()
+
+    def undo() -> None:
+        waiting.set()
+        undone.wait(0.2)  # nobody sets it
+        remove_folder(folder)
+
+    def work() -> None:
+        with undone_at_end(undo):
+            (folder / "deep").mkdir(parents=True)
+
+    other = Thread(target=work)
+    other.start()
+    assert waiting.wait(10)
+    undo_unfinished()
+    assert not folder.exists()
+    assert not list(tmp_path.iterdir())
+    other.join()
+
+
+@pytest.mark.parametrize("when", [0, 1])
+def test_what_is_being_undone_when_interrupted_is_undone_by_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: int
+) -> None:
+    rmtree, calls = shutil.rmtree, []
+
+    def interrupted(folder: Path, ignore_errors: bool) -> None:
+        calls.append(folder)
+        if when:
+            rmtree(folder / "parts", ignore_errors=True)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        rmtree(folder, ignore_errors)
+
+    monkeypatch.setattr("engine.runtime.disk.shutil.rmtree", interrupted)
+    output = OutputFolder(tmp_path / "above" / "out")
+    (output.draft / "part").write_text("half")
+    with pytest.raises(KeyboardInterrupt), undone_at_end(output.discard):
+        pass
+    assert list(tmp_path.iterdir())
+    undo_unfinished()
+    assert not list(tmp_path.iterdir())
