@@ -13,11 +13,12 @@ from scipy.stats import t as student
 def chances(sizes: Sequence[float], draws: int, odd: Sequence[int] = ()) -> list[float]:
     """Return inclusion probabilities proportional to size; those above 1 become 1, then again.
 
-    Up to half of the draws are of the odd ones, in their order. Those of large sizes are
-    certain, if half of the draws are left: of chance 1/2 or more, and over twice the mean.
+    Half of the draws, and 10 of them, are left to chance. The others may be of the odd ones, in
+    their order, and of large sizes: of chance 1/2 or more, and over twice the mean.
     """
+    kept = max(math.ceil(draws / 2), 10)
     some = {i for i, size in enumerate(sizes) if size > 0}
-    certain = set([i for i in odd if i in some][: draws // 2])
+    certain = set([i for i in odd if i in some][: max(draws - kept, 0)])
     while True:
         rest = some - certain
         total = sum(sizes[i] for i in rest)
@@ -28,7 +29,7 @@ def chances(sizes: Sequence[float], draws: int, odd: Sequence[int] = ()) -> list
         if not more:
             large = [i for i in rest if left * sizes[i] >= total / 2]
             large = [i for i in large if sizes[i] > 2 * total / len(rest)]
-            more = set(large) if len(large) <= left - math.ceil(draws / 2) else set()
+            more = set(large) if len(large) <= left - kept else set()
         if not more:
             return [
                 1.0 if i in certain else left * size / total if i in rest else 0.0

@@ -23,14 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.runtime.jit import Floats, Ints
+from engine.sampling.stretches.interval import FEWEST
 
 NONE = np.empty(0, np.int64)
-ODD = 2
-"""Of so many draws, one at most is kept for a slice that is unlike the others."""
 LIKELY, LARGE = 0.5, 2.0
-"""Chance from which on, and times the mean size, a slice is drawn for certain, unless fewer than
-half of all draws would be left to chance. A few large ones left to it outweigh the others, wherever
-they differ."""
+"""Chance from which on, and times the mean size, a slice is drawn for certain, unless too few draws
+would be left to chance. A few large ones left to it outweigh the others, wherever they differ."""
 SHUFFLED = 2.0
 """Draws within which neighbours are shuffled."""
 
@@ -46,19 +44,23 @@ def chances(sizes: Floats, draws: int, odd: Ints = NONE) -> Floats:
         Slices to draw, those for certain included.
     odd : (n,) int64
         Places of slices that are unlike the others, the most unlike first: drawn for certain, as
-        far as they take a part of the draws only. What footers tell of them is least sure, and a
+        far as they leave enough draws to chance. What footers tell of them is least sure, and a
         sample without them would not show it.
+
+    Half of the draws, and as many as an interval needs, are left to chance: others are certain only
+    where their sizes alone make them so.
 
     Examples
     --------
     >>> chances(np.array([1.0, 1.0, 0.0, 6.0]), 2).tolist()
     [0.5, 0.5, 0.0, 1.0]
-    >>> chances(np.array([9.0, 9, 1, 9, 9]), 3, np.array([2, 0])).tolist()
-    [0.5, 0.5, 1.0, 0.5, 0.5]
+    >>> chances(np.array([1.0] + 21 * [10.0]), 12, np.array([0, 1, 2]))[:5].round(3).tolist()
+    [1.0, 1.0, 0.5, 0.5, 0.5]
     """
     found = np.zeros(sizes.size)
     rest = sizes > 0
-    unlike = odd[rest[odd]][: draws // ODD]
+    kept = max(-(-draws // 2), FEWEST)
+    unlike = odd[rest[odd]][: max(draws - kept, 0)]
     found[unlike] = 1.0
     rest[unlike] = False
     while rest.any():
@@ -69,7 +71,7 @@ def chances(sizes: Floats, draws: int, odd: Ints = NONE) -> Floats:
         share = left * sizes / sizes[rest].sum()
         sure = rest & (share >= 1)
         if not sure.any():
-            sure = _heavy(share, sizes, rest, left - -(-draws // 2))
+            sure = _heavy(share, sizes, rest, left - kept)
         if not sure.any():
             found[rest] = share[rest]
             break
