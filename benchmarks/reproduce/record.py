@@ -26,8 +26,8 @@ def _git(*command: str) -> str:
 
 
 def commit() -> str:
-    """Return the commit that is measured; with a plus if files differ from it."""
-    changed = _git("status", "--porcelain", "-uno")
+    """Return the commit that is measured; with a plus if files differ that are no records of it."""
+    changed = _git("status", "--porcelain", "-uno", "--", ":!benchmarks/results", ":!docs")
     return (_git("rev-parse", "--short", "HEAD") or "unknown") + ("+" if changed else "")
 
 
