@@ -20,10 +20,11 @@ from engine.api.result import Fields, Result
 from engine.report.charts import Chart, losses_over_time
 from engine.report.envelope import time_bins, with_times
 from engine.report.joins import lookup_charts
-from engine.report.losses import losses
+from engine.report.losses import in_a_line, in_figures, losses
 from engine.report.shown import Shown
 from spark_plugin import dataframe
 from spark_plugin import lookup as lookups
+from spark_plugin.accumulators import leave
 from spark_plugin.naming import jobs_named
 from spark_plugin.versions import collected
 
@@ -131,7 +132,10 @@ def _against(exact: DataFrame, found: DataFrame) -> dict[str, Any]:
         total = math.fsum(importance.tolist())
         tallies.append(_Tally(int(outputs.sum()), total, outputs, importance))
     lost = losses([(tallies[0], tallies[1])], edges, last)
-    return {"result": {"outputs": tallies[1].outputs, "importance": tallies[1].importance}, **lost}
+    kept = {"outputs": tallies[1].outputs, "importance": tallies[1].importance}
+    content = {"result": kept, **lost}
+    leave(exact.sparkSession, in_a_line(content), in_figures(content))
+    return content
 
 
 def lookup(stream: DataFrame, fact: DataFrame, **options: Any) -> InSpark:  # noqa: ANN401 - as above

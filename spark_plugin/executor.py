@@ -6,7 +6,7 @@ import pickle
 import re
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from itertools import pairwise
 from typing import TypeVar
@@ -18,10 +18,11 @@ from engine.runtime.errors import WinnowError
 from engine.runtime.host import keep_freed_memory
 from engine.runtime.work import stage_here
 from spark_plugin import connect
+from spark_plugin.accumulators import leave
 from spark_plugin.archives.first_pass import Relational
 from spark_plugin.gpu import GpuTerms, bind_task, gpu_terms
 from spark_plugin.hearing import Place, hearing, telling
-from spark_plugin.naming import described, jobs_named, leave_line
+from spark_plugin.naming import described, jobs_named
 from spark_plugin.outcome import Outcome, attempt, settle
 from spark_plugin.rapids.session import uses_rapids
 from spark_plugin.session import parallelism
@@ -80,9 +81,9 @@ class SparkExecutor:
             return None
         return Relational(self._session, self._tell)
 
-    def show(self, line: str) -> None:
-        """Show a line in Spark's list of jobs."""
-        leave_line(self._session, line)
+    def show(self, line: str, figures: Mapping[str, float]) -> None:
+        """Show a line in Spark's list of jobs, and figures on the page of its stage."""
+        leave(self._session, line, figures)
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield ``function(item)`` for every item, in order.

@@ -97,10 +97,3 @@ def jobs_named(session: SparkSession, description: str, *tags: str) -> Iterator[
     finally:
         for name, value in before.items():
             context.setLocalProperty(name, value)
-
-
-def leave_line(session: SparkSession, line: str) -> None:
-    """Leave a line in Spark's list of jobs, as a job without tasks; Spark Connect has no such."""
-    if not of_connect(session):
-        with jobs_named(session, line):
-            session.sparkContext.emptyRDD().collect()

@@ -169,7 +169,7 @@ class OutputObjects(Output):
         content = json.dumps(manifest, indent=1).encode()
         check_open(self._run)
         try:
-            put(self._folder / MANIFEST, content, new=True)
+            put(self._folder / MANIFEST, content, new=True, draft=self._run)
         except FileExistsError:  # by another run, or by this one, whose store did not answer
             if self._manifest() != content:
                 raise

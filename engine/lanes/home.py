@@ -164,7 +164,7 @@ class LaneObjects(LaneHome):
         """Put the manifest; see `LaneHome.publish`."""
         content = prepared.content().encode()
         try:
-            put(self._folder / MANIFEST, content, new=True)
+            put(self._folder / MANIFEST, content, new=True, draft=self._run)
         except FileExistsError as error:
             found = self._whole(self._folder)
             if found is None:

@@ -110,6 +110,23 @@ def in_a_line(content: Mapping[str, Any]) -> str:
     )
 
 
+def in_figures(content: Mapping[str, Any]) -> dict[str, float]:
+    """Return what a join's report says of its outputs, by name; counts are integers.
+
+    Examples
+    --------
+    >>> in_figures({"result": {"outputs": 3, "importance": 6.0}})
+    {'winnow outputs': 3, 'winnow importance': 6.0}
+    """
+    parts = {"": "result", " of the exact join": "exact", " lost": "lost"}
+    return {
+        f"winnow {name}{of}": content[part][name]
+        for name in ("outputs", "importance")
+        for of, part in parts.items()
+        if part in content
+    }
+
+
 def _by_time(
     pairs: Sequence[tuple[Tally, Tally]], edges: Sequence[int], last: int
 ) -> list[dict[str, float | int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from queue import Queue
@@ -54,8 +54,8 @@ class Executor(Protocol):
 class ShowsLines(Protocol):
     """An executor whose tasks are shown somewhere, as on Spark's pages."""
 
-    def show(self, line: str) -> None:
-        """Show a line there."""
+    def show(self, line: str, figures: Mapping[str, float]) -> None:
+        """Show a line there, and figures by name."""
         ...
 
 
@@ -208,10 +208,10 @@ class Stages:
             spent = time.perf_counter() - begun
             self.seconds[name] = self.seconds.get(name, 0.0) + spent
 
-    def show(self, line: str) -> None:
-        """Show a line where the executor's tasks are shown, if they are."""
+    def show(self, line: str, figures: Mapping[str, float]) -> None:
+        """Show a line where the executor's tasks are shown, if they are, and figures by name."""
         if isinstance(self.executor, ShowsLines):
-            self.executor.show(line)
+            self.executor.show(line, figures)
 
     def mapped(
         self,

@@ -44,11 +44,14 @@ def _told(uri: Uri) -> Iterator[tuple[pafs.FileSystem, str]]:
         raise OutputError(refusal(uri, error, "written")) from error
 
 
-def put(uri: Uri, content: bytes | Path | IO[bytes], *, new: bool) -> None:
+def put(
+    uri: Uri, content: bytes | Path | IO[bytes], *, new: bool, draft: Uri | None = None
+) -> None:
     """Put a file, whole; see `engine.runtime.uploads.put`."""
     with _told(uri) as (system, path):
         folder, _, name = path.rpartition("/")
-        own = f"{folder}/.{name}.{uuid.uuid4().hex}.tmp"
+        home = folder if draft is None else located(draft, "written")[1].rstrip("/")
+        own = f"{home}/.{name}.{uuid.uuid4().hex}.tmp"
         if folder:
             system.create_dir(folder)
         try:
@@ -82,7 +85,7 @@ def _there(system: pafs.FileSystem, path: str) -> bool:
 
 
 def files(folder: Uri) -> list[HadoopFile]:
-    """Return the files below a folder, but for those on their way."""
+    """Return the files below a folder, also those on their way."""
     with _told(folder) as (system, path):
         if not _there(system, path):
             return []
@@ -91,7 +94,7 @@ def files(folder: Uri) -> list[HadoopFile]:
         return [
             HadoopFile(name, own.mtime, own.size)
             for name, own in named
-            if own.type == pafs.FileType.File and not name.endswith(".tmp")
+            if own.type == pafs.FileType.File
         ]
 
 

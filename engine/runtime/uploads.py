@@ -110,7 +110,9 @@ def _told(uri: Uri) -> Iterator[Any]:
         raise OutputError(refusal(uri, error, "written")) from error
 
 
-def put(uri: Uri, content: bytes | Path | IO[bytes], *, new: bool = False) -> None:
+def put(
+    uri: Uri, content: bytes | Path | IO[bytes], *, new: bool = False, draft: Uri | None = None
+) -> None:
     """Put an object, whole.
 
     Parameters
@@ -120,6 +122,8 @@ def put(uri: Uri, content: bytes | Path | IO[bytes], *, new: bool = False) -> No
         Read to its end.
     new : bool
         Whether it may replace nothing: of several that put it at once, one does.
+    draft : Uri, optional
+        The folder in which HDFS has it until it is whole, if not its own.
 
     Raises
     ------
@@ -129,7 +133,7 @@ def put(uri: Uri, content: bytes | Path | IO[bytes], *, new: bool = False) -> No
         If the store refuses.
     """
     if uri.scheme == "hdfs":
-        hadoop.put(uri, content, new=new)
+        hadoop.put(uri, content, new=new, draft=draft)
         return
     with _told(uri) as store:
         from obstore import exceptions  # noqa: PLC0415 - an extra

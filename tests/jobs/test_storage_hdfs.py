@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import hdfs
+import hdfs_kills
 import pyarrow.parquet as pq
 import pytest
 from places import ROOT
 from storage_cases import write
+from thorough import guards
 
 from engine.commands import main
 
@@ -22,6 +24,7 @@ WORDS = [
     "--on", "k", "--time", "t", "--importance", "i", "--window", "50", "--memory", "20",
     "--policy", "prob", "--lanes", "3", "--engine", "local",
 ]  # fmt: skip
+MOMENTS = 10
 PUT = """
 import sys
 from pathlib import Path
@@ -134,6 +137,28 @@ def test_outputs_lanes_and_reports_are_those_of_a_disk(place: str, tmp_path: Pat
     again = run("-m", "engine.commands", *line)
     assert again.returncode == 2
     assert f"output folder {place}/joined exists" in again.stderr
+
+
+@guards(
+    "tests/jobs/test_storage_hdfs.py", "engine/runtime/hadoop.py", "engine/runtime/run_folders.py",
+    "engine/jobs/output_at.py",
+)  # fmt: skip
+def test_a_kill_at_any_moment_leaves_no_manifest_and_the_next_run_cleans_up(
+    place: str, tmp_path: Path
+) -> None:
+    folder = write(tmp_path / "archives")
+    there = ["--out", f"{place}/killed", "--cache", str(tmp_path / "cache")]
+    line = replay(f"{folder}/left", f"{folder}/right", *there)
+    done = run(hdfs_kills.__file__, f"{place}/killed", str(MOMENTS), *line)
+    assert done.returncode == 0, done.stderr
+    whole, *killed, last = done.stdout.splitlines()
+    assert len(killed) == MOMENTS
+    for own in killed:
+        assert own.startswith("killed ")
+        assert own.endswith(" 0 False")
+    assert max(int(own.split()[1]) for own in killed) > 3
+    assert last == whole
+    assert last.endswith("True")
 
 
 def test_of_two_runs_one_commits_and_what_is_left_of_killed_ones_goes(place: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,12 +16,16 @@ from typing import Any
 import pytest
 from job_cases import streams
 from places import ROOT
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from spark_cases import of_the_jvm, replayed
 from thorough import guards
 
-from engine.report.losses import in_a_line
+import winnow
+from engine.report.losses import in_a_line, in_figures
 from engine.runtime.errors import WinnowError
 from engine.runtime.executors import Stages
+from spark_plugin.accumulators import leave
 from spark_plugin.executor import SparkExecutor
 from spark_plugin.naming import described, jobs_named
 from spark_plugin.versions import inheriting
@@ -28,6 +33,7 @@ from spark_plugin.versions import inheriting
 pytestmark = of_the_jvm
 SOON = 2.5
 """Seconds: Spark looks every 2 s whether a task was cancelled."""
+FIGURES = {"outputs": 3, "many": 3 << 40, "none": 0, "less": -2, "importance": 1.25}
 _NAMES = ("spark.jobGroup.id", "spark.job.description", "spark.job.tags")
 
 
@@ -39,6 +45,7 @@ class Job:
         self.description = text_of(data.description())
         self.group = text_of(data.jobGroup())
         self.tasks = data.numTasks()
+        self.stages = data.stageIds()
 
 
 def text_of(option: Any) -> str:
@@ -53,6 +60,16 @@ def shown(spark: Any, since: int = -1) -> list[Job]:
     found = context.statusStore().jobsList(None)
     jobs = [Job(found.apply(i)) for i in range(found.size())]
     return sorted((job for job in jobs if job.number > since), key=lambda job: job.number)
+
+
+def accumulators(spark: Any, job: Job) -> dict[str, float]:
+    """Return what the page of a job's only stage has in its table of accumulators."""
+    context = spark.sparkContext
+    stage = context._jsc.sc().statusStore().lastStageAttempt(job.stages.head())  # noqa: SLF001 - as above
+    assert stage.numTasks() == 1
+    table = stage.accumulatorUpdates()
+    rows = [table.apply(i) for i in range(table.size())]
+    return {own.name(): json.loads(own.value()) for own in rows}
 
 
 @pytest.fixture
@@ -89,8 +106,34 @@ def test_jobs_say_their_stage_and_lanes_and_the_last_what_was_lost(
     assert lanes[3] == f"{sum(report.content['joined'].values()):,} tuples"
     assert jobs[-1].description == in_a_line(report.content)
     assert f"of {report.content['exact']['outputs']:,} outputs" in jobs[-1].description
-    assert jobs[-1].tasks == 0
+    assert accumulators(spark, jobs[-1]) == in_figures(report.content)
     assert all(spark.sparkContext.getLocalProperty(name) is None for name in _NAMES)
+
+
+def test_data_frames_leave_what_was_lost_when_their_report_is_asked_for(
+    spark: Any, last: int, tmp_path: Path
+) -> None:
+    folder = streams(tmp_path, 3, 400).folder
+    sides = [spark.read.parquet(str(folder / f"{side}.parquet")) for side in ("left", "right")]
+    found = winnow.replay(*sides, on="k", time="t", window=9, memory=20, policy="prob")
+    lost = found.report["lost"]
+    line = shown(spark, last)[-1]
+    assert line.description == in_a_line(found.report)
+    assert accumulators(spark, line) == in_figures(found.report)
+    assert accumulators(spark, line)["winnow outputs lost"] == lost["outputs"] > 0
+
+
+@pytest.mark.parametrize("error", [TypeError, Py4JError, PySparkException])
+def test_where_spark_lacks_what_accumulators_take_the_line_stays(
+    spark: Any, last: int, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    def fails(*_: object) -> None:
+        raise error("no such class")
+
+    monkeypatch.setattr("spark_plugin.accumulators.accumulate", fails)
+    leave(spark, "winnow: 3 outputs", FIGURES)
+    (line,) = shown(spark, last)
+    assert (line.description, line.tasks) == ("winnow: 3 outputs", 0)
 
 
 def test_many_lanes_are_named_in_part() -> None:
@@ -115,10 +158,12 @@ def test_a_callers_group_and_description_stay(
     assert properties["spark.jobGroup.id"] == "nightly"
     stages = Stages(SparkExecutor(spark))
     assert stages.mapped("add", abs, [-1, 2]) == [1, 2]
-    stages.show("winnow: 3 outputs")
+    stages.show("winnow: 3 outputs", FIGURES)
     (job, line) = shown(spark, last)
     assert (job.group, job.description) == ("nightly", "the night's joins: winnow add")
     assert (line.group, line.description) == ("nightly", "the night's joins: winnow: 3 outputs")
+    assert accumulators(spark, line) == FIGURES
+    assert spark.sparkContext.getLocalProperty("spark.sql.codegen.factoryMode") is None
 
 
 def test_names_are_restored_after_an_error_and_of_one_thread(spark: Any, last: int) -> None:
@@ -226,7 +271,7 @@ context = spark.sparkContext
 context.setLocalProperty("spark.jobGroup.id", "mine")
 stages = Stages(SparkExecutor(spark))
 assert stages.mapped("add", abs, [-1, 2]) == [1, 2]
-stages.show("a line")
+stages.show("a line", {"n": 1})
 print(context.getLocalProperty("spark.jobGroup.id"))
 """
 

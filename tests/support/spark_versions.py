@@ -61,6 +61,7 @@ FEATURES = {
         )
     ],
     "`winnow.replay`, `winnow.lookup`": ["test_spark_door.py"],
+    "names of jobs, table of losses, cancelling": ["test_spark_jobs_named.py"],
     "SQL: `winnow_replay`, `winnow_lookup`": ["test_spark_sql.py"],
     "tables of Delta Lake and Iceberg": [
         "test_spark_open_tables.py::test_tables_of_delta_and_iceberg_are_data_frames"
@@ -104,17 +105,17 @@ def interpreter(version: str) -> str | None:
 
 def _environment(name: str, base: str, packages: Sequence[str], below: Path | None = None) -> Path:
     """Return the Python of an environment with packages, which rests on a folder of others."""
-    place = ROOT / ".venv" / "spark" / name
+    place = (ROOT / ".venv").resolve() / "spark" / name
     python = place / "bin" / "python"
     mark = place / "ready"
-    if not mark.exists():
-        for command in (
-            [base, "-m", "venv", "--clear", place],
-            [python, "-m", "pip", "install", "--quiet", "--no-compile", *packages],
-        ):
-            if below is not None and python.exists():
-                (_packages(python) / "below.pth").write_text(f"{below}\n")
-            subprocess.run(command, check=True)  # noqa: S603 - ours
+    ready = mark.exists()
+    if not ready:
+        subprocess.run([base, "-m", "venv", "--clear", place], check=True)  # noqa: S603 - ours
+    if below is not None:  # which may have moved since
+        (_packages(python) / "below.pth").write_text(f"{below.resolve()}\n")
+    if not ready:
+        line = [python, "-m", "pip", "install", "--quiet", "--no-compile", *packages]
+        subprocess.run(line, check=True)  # noqa: S603 - ours
         mark.touch()
     return python
 

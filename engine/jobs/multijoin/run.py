@@ -18,7 +18,7 @@ from engine.jobs.output_at import output_at
 from engine.jobs.part import reported
 from engine.options.multijoin import AUTO, MultiJoinOptions
 from engine.report.envelope import Report, time_bins
-from engine.report.losses import in_a_line
+from engine.report.losses import in_a_line, in_figures
 from engine.runtime.executors import Executor, Progress, Stages
 from engine.runtime.storage import parquet_file
 
@@ -45,7 +45,7 @@ def run_multijoin(
                 _gather_rejected(output, options.names, results)
                 parts = reported((own.part, own.result.outputs) for own in results)
                 output.commit(parts, results[0].schema)
-    stages.show(in_a_line(content))
+    stages.show(in_a_line(content), in_figures(content))
     return Report(content)
 
 

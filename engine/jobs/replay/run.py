@@ -27,7 +27,7 @@ from engine.jobs.replay.report import Replayed, build_report
 from engine.jobs.replay.slices import REPLAY, in_lanes, precount, sliced
 from engine.options.replay import JobOptions
 from engine.report.envelope import Report, time_bins
-from engine.report.losses import in_a_line
+from engine.report.losses import in_a_line, in_figures
 from engine.runtime.device_choice import (
     ON_CPU,
     ON_GPU,
@@ -132,7 +132,7 @@ def run_replay(
     predicted = models.predicted(budgets, results)
     found = Replayed(results, budgets, edges, device, bounds, predicted, peak, advice, cost)
     report = build_report(options, settings, lanes, found)
-    stages.show(in_a_line(report.content))
+    stages.show(in_a_line(report.content), in_figures(report.content))
     return report
 
 

@@ -16,7 +16,7 @@ from engine.jobs.streams import StreamSource, check_output_names, open_source, o
 from engine.options.star import StarOptions
 from engine.replay.settings import check_pooled, number_of
 from engine.report.envelope import Report
-from engine.report.losses import in_a_line
+from engine.report.losses import in_a_line, in_figures
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, Stages
 from engine.runtime.time_units import parse_instant, parse_window
@@ -43,7 +43,7 @@ def run_star(options: StarOptions, executor: Executor, progress: Progress | None
                 parts = reported([(result.part, result.result.outputs)])
                 output.commit(parts, result.schema)
     report = build_report(task, result, stages.seconds)
-    stages.show(in_a_line(report.content))
+    stages.show(in_a_line(report.content), in_figures(report.content))
     return report
 
 
