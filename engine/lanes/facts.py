@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -11,10 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from engine.archives.canonical import LANE_SEED, codes
 from engine.archives.normalise import Normalised
 from engine.archives.source import Archive
 from engine.facts.index import FactIndex, fact_index
-from engine.facts.read import FactTable
+from engine.facts.read import FactTable, read_facts
 from engine.facts.relation import Facts, Parts, lanes_of, parts_of
 from engine.facts.roles import FactColumns, FactRoles
 from engine.lanes.runfiles import write_blocks
@@ -103,6 +105,62 @@ def _table(path: Place, columns: list[str] | None = None) -> pa.Table:
     return pq.read_table(path, columns=columns, memory_map=True)
 
 
+@dataclass(frozen=True)
+class FactRelation:
+    """The fact relation itself, which each process that needs it reads.
+
+    Parameters
+    ----------
+    fact : FactInput
+    access : {"scan", "index", "hash", "binary"}
+    bad_rows : {"error", "quarantine"}
+    """
+
+    fact: FactInput
+    access: str
+    bad_rows: str
+
+    @property
+    def table(self) -> FactTable:
+        """What was read of it; once for all tasks of a process."""
+        return _read(self.fact, self.bad_rows)
+
+    def index(self) -> FactIndex:
+        """Return the facts made ready; once for all tasks of a process."""
+        return _indexed(self)
+
+    @property
+    def summary(self) -> FactSummary:
+        """What it comes to."""
+        return summary_of(self.table, parts_of(self.table.facts))
+
+    def codes(self, found: Normalised) -> Ints:
+        """Return the codes of tuples' join attributes, with the seed of F: (n,) int64."""
+        seed = self.table.seed
+        return found.key if seed == LANE_SEED else codes(found.keys, seed, found.ts.size)
+
+    def key(self, side: int, found: Normalised) -> Ints:
+        """Return the key that each tuple of a side has in a lane: (n,) int64."""
+        own, values = _attributes(self)[side], self.table.values[side]
+        return coded(self.codes(found), found.keys, own, values)[0]
+
+
+@lru_cache(maxsize=2)
+def _attributes(own: FactRelation) -> tuple[Ints, Ints]:
+    """Return the codes of both sides' attributes, ascending."""
+    return np.unique(own.table.facts.a), np.unique(own.table.facts.b)
+
+
+@lru_cache(maxsize=2)
+def _read(fact: FactInput, bad_rows: str) -> FactTable:
+    return read_facts(*fact, bad_rows=bad_rows)
+
+
+@lru_cache(maxsize=2)
+def _indexed(own: FactRelation) -> FactIndex:
+    return fact_index(own.table.facts, own.access)
+
+
 def write_facts(table: FactTable, folder: Place, work: Place, lanes: int) -> FactSummary:
     """Write the facts and, for the tasks that read the streams, the lanes of their attributes.
 
@@ -118,9 +176,9 @@ def write_facts(table: FactTable, folder: Place, work: Place, lanes: int) -> Fac
     """
     parts = parts_of(table.facts)
     attributes = zip(parts.attributes, lanes_of(parts, lanes), table.values, strict=True)
-    for side, (codes, lane, values) in enumerate(attributes):
+    for side, (code, lane, values) in enumerate(attributes):
         named = {f"value_{i}": column for i, column in enumerate(values)}
-        table_of_codes = pa.table({"code": codes, "lane": lane} | named)
+        table_of_codes = pa.table({"code": code, "lane": lane} | named)
         write_blocks(table_of_codes, text_of(_codes_file(work, side)))
     path = folder / FACTS
     columns = {
@@ -158,25 +216,45 @@ class FactCodes:
         """
         table = _codes(_codes_file(self.work, self.side))
         code, lane = (table.column(name).to_numpy() for name in ("code", "lane"))
-        at = np.searchsorted(code, found.key)
-        known = at < code.size
-        known[known] = code[at[known]] == found.key[known]
-        values = [name for name in table.column_names if name.startswith("value_")]
-        key = found.key
-        if values and known.any():
-            rows = np.flatnonzero(known)
-            same = np.ones(rows.size, np.bool_)
-            for name, own in zip(values, found.keys, strict=True):
-                mine = own.take(pa.array(rows))
-                theirs = table.column(name).combine_chunks().take(pa.array(at[rows]))
-                same &= pc.equal(mine, theirs).to_numpy(zero_copy_only=False)
-            if not same.all():
-                known[rows[~same]] = False
-                key = key.copy()
-                key[rows[~same]] = _absent(code)
+        names = [name for name in table.column_names if name.startswith("value_")]
+        values = [table.column(name).combine_chunks() for name in names]
+        key, at = coded(found.key, found.keys, code, values)
         other = (found.lane_hash % np.uint64(lanes)).astype(np.int64)
+        known = at >= 0
         other[known] = lane[at[known]]
         return key, other
+
+
+def coded(
+    key: Ints, keys: Sequence[pa.Array], code: Ints, values: Sequence[pa.Array]
+) -> tuple[Ints, Ints]:
+    """Return the codes of tuples' attributes, and which of F's each is: -1 for none.
+
+    Parameters
+    ----------
+    key : (n,) int64
+        Codes with the seed of F.
+    keys : sequence of pyarrow.Array
+        What they stand for, a column an attribute.
+    code : (attributes,) int64
+        Of F, ascending.
+    values : sequence of pyarrow.Array
+        What these stand for; none where the code is the value itself.
+    """
+    at = np.searchsorted(code, key)
+    known = at < code.size
+    known[known] = code[at[known]] == key[known]
+    if values and known.any():
+        rows = np.flatnonzero(known)
+        same = np.ones(rows.size, np.bool_)
+        for own, theirs in zip(keys, values, strict=True):
+            alike = pc.equal(own.take(pa.array(rows)), theirs.take(pa.array(at[rows])))
+            same &= alike.to_numpy(zero_copy_only=False)
+        if not same.all():
+            known[rows[~same]] = False
+            key = key.copy()
+            key[rows[~same]] = _absent(code)
+    return key, np.where(known, at, -1)
 
 
 @lru_cache(maxsize=4)

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from engine.facts.links import Links
 from engine.lanes.buffer import TimeBuffer, first_beyond
-from engine.lanes.facts import FactFile
+from engine.lanes.facts import FactFile, FactRelation
 from engine.lanes.runfiles import COLUMNS
 from engine.lanes.stored import READ_ROWS, Rows, Stored, Ticks
 from engine.runtime.jit import Ints
@@ -266,7 +266,7 @@ class LaneFiles:
     rows: int
     left: Stored | None
     right: Stored | None
-    facts: FactFile | None = None
+    facts: FactFile | FactRelation | None = None
 
     def links(self, windows: tuple[int, int] | None) -> Links | None:
         """Return what the lane's tuples join through the facts, None where there are none.

@@ -146,10 +146,11 @@ class RunRows:
         Both ticks are included. Reads one time after the other, O(log rows) of them.
         """
         rows = range(start, stop)
-        low = bisect_left(rows, first, key=self._time)
-        return start + low, start + bisect_right(rows, last, lo=low, key=self._time)
+        low = bisect_left(rows, first, key=self.time)
+        return start + low, start + bisect_right(rows, last, lo=low, key=self.time)
 
-    def _time(self, row: int) -> int:
+    def time(self, row: int) -> int:
+        """Return the time of a row."""
         time = np.empty(1, np.int64)
         self._fill(0, row, time)
         return int(time[0])

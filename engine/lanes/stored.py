@@ -24,7 +24,7 @@ from engine.lanes.runs import TimedPiece
 from engine.runtime.storage import parquet_file
 from engine.runtime.uris import Place, Uri, text_of
 
-_GROUPS_FETCHED = 16
+_GROUPS_FETCHED = 64
 """Row groups of a lane in an object store: about a million rows."""
 READ_ROWS = 262_144
 """Rows of a Parquet file that are read at a time by default."""

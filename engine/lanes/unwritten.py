@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.source import Archive
 from engine.archives.stretches import RowGroups, read_groups, to_read
+from engine.lanes.facts import FactRelation
 from engine.lanes.reader import LaneFiles
 from engine.lanes.runfiles import COLUMNS
 from engine.lanes.stored import READ_ROWS, Rows, Span, Ticks
@@ -41,6 +42,9 @@ class Unwritten:
         Whether rows with a wrong importance are left out, instead of being an error.
     null_keys : bool
         Whether a row may lack a join attribute; else keys are read only where they are asked for.
+    side : int
+    facts : FactRelation, optional
+        What joins both sides, if their join attributes do not.
     """
 
     archive: Archive
@@ -49,6 +53,8 @@ class Unwritten:
     joined: JoinColumns
     quarantine: bool
     null_keys: bool
+    side: int
+    facts: FactRelation | None = None
 
     @contextmanager
     def open(self) -> Iterator[Rows]:
@@ -108,7 +114,10 @@ class Unwritten:
             roles, joined = replace(roles, on=()), replace(joined, keys=())
         for file in to_read(self.archive, self.groups, np.sort(places)):
             found = read_groups(file, self.archive.side, roles, joined, quarantine=self.quarantine)
-            yield [found.ts, found.row, found.key, found.importance]
+            key = found.key
+            if roles.on and self.facts is not None:
+                key = self.facts.key(self.side, found)
+            yield [found.ts, found.row, key, found.importance]
 
 
 def part_of(files: LaneFiles, ticks: Ticks) -> LaneFiles:

@@ -27,7 +27,7 @@ from engine.runtime.storage import parquet_file
 from engine.runtime.uris import Place
 from engine.runtime.work import rows_done
 
-GROUP_ROWS = 65_536
+GROUP_ROWS = 16_384
 WORK = "_work"
 """Folder of what is not kept, within the folder of lanes."""
 _SORTED = ("_ts", "_row")

@@ -84,7 +84,7 @@ class Kept(
 class Estimate(
     Fact, streams.Columns, streams.Reading, streams.Seed, streams.Windows, streams.TimeUnit,
     streams.Outputs, Kept, Asked,
-    Precision, Confidence, total=False,
+    Precision, Confidence, where.Cache, total=False,
 ):  # fmt: skip
     """The keywords of an estimate."""
 
@@ -94,7 +94,7 @@ ESTIMATE = Command(
     MEANINGS["estimate"],
     (
         Group("streams", (streams.Archives, streams.Columns, streams.Reading)),
-        Group("where", (where.Engine, where.Job)),
+        Group("where", (where.Engine, where.Cache, where.Job)),
         FACT,
         JOIN,
         Group("memory", (Kept,)),
@@ -196,11 +196,6 @@ class EstimateOptions(AnyEstimate):
     def __post_init__(self) -> None:
         check_fields(self, Estimate)
         super().__post_init__()
-        if not self.base.exact and self.base.fact is not None:
-            raise SpecError(
-                "--memory is of a replay through facts, which is not estimated: leave it out, or "
-                "use winnow sweep --within"
-            )
         if self.sizes == KEYS and not (self.base.exact and self.base.fact is None):
             raise SpecError(
                 "--sizes keys is of exact joins of two streams that share their join attribute: "

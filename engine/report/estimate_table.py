@@ -37,6 +37,8 @@ def print_estimate(
         f"{number(read['row_groups'])} of {number(exact['row_groups'])} row groups, "
         f"{number(read['rows'])} of {number(rows)} rows"
     )
+    if "lanes" in content:
+        console.print(f"from the lanes in {content['lanes']}")
     if "fact" in content:
         console.print(facts_line(content["fact"]))
     if "policy" in content:
@@ -115,7 +117,7 @@ def _how(content: Mapping[str, Any]) -> str:
     if slices["certain"]:
         said += f", {slices['certain']:,} of them drawn for certain"
     if content["how"] == "sample of keys":
-        said += f"; all rows were read: {content['why']}"
+        said += f"; all rows were read: {content['why']}, or have winnow prepare write its lanes"
     if content["stopped"] is not None:
         said += "; stopped by " + ("you" if content["stopped"] == "interrupted" else "--seconds")
     asked, reached = within["asked"], within["reached"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import naive_estimate
 import numpy as np
@@ -18,7 +19,6 @@ from engine.jobs.estimate.plan import plan_of
 from engine.jobs.estimate.task import join_stretch
 from engine.jobs.frame import open_job
 from engine.options.estimate import ESTIMATE, estimate_of
-from engine.runtime.errors import SpecError
 
 
 def linked(
@@ -139,11 +139,64 @@ def test_intervals_through_facts_hold_what_a_replay_counts(tmp_path: Path) -> No
     assert held >= 35  # of 40
 
 
-def test_what_facts_there_are_is_told_and_a_memory_is_refused(tmp_path: Path) -> None:
+def replayed(options: dict[str, Any], folder: Path) -> tuple[dict[str, Any], dict[str, float]]:
+    """Return the report of a replay, and what it comes to."""
+    report = engine.replay_archives(**options, cache=folder / "cache")
+    recalls = {name: report[name] for name in ("recall", "importance_recall")}
+    return report, recalls | {name: report["result"][name] for name in ("outputs", "importance")}
+
+
+@pytest.mark.parametrize(
+    ("seed", "text", "own"),
+    [
+        (0, False, {"memory": 9, "policy": "prob", "start_ts": 222}),
+        (1, True, {"memory": "20%", "policy": "dgl", "estimator": "window"}),
+        (2, False, {"memory": "30%", "policy": "simp", "split": "pooled"}),
+        (0, True, {"memory": "25%", "policy": "age"}),
+        (1, False, {"memory": "25%", "policy": "yield"}),
+        (2, True, {"memory_left": 7, "policy": "prob", "estimator": "history"}),
+    ],
+)
+def test_all_of_a_replay_through_facts_is_the_replay(
+    tmp_path: Path, seed: int, text: bool, own: dict[str, Any]
+) -> None:
+    options = {
+        **through(tmp_path, *linked(seed, text=text), 10), "window_left": 40, "window_right": 25,
+        "fact_access": "binary", **own,
+    }  # fmt: skip
+    found = engine.estimate_archives(**options, within=0.001)
+    assert found.report["how"] == "whole replay"
+    report, wanted = replayed(options, tmp_path)
+    assert wanted["recall"] < 0.99
+    for measure, table in found.aggregates.items():
+        [line] = table.to_pylist()
+        assert line["estimate"] == pytest.approx(wanted[measure], rel=1e-12), measure
+    assert found.report["memory"].items() <= report["memory"].items()
+    assert found.report["fact"] == report["fact"]
+    assert found.report["pass"] == 1.0  # the keys tell which tuples facts join
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_intervals_through_facts_hold_what_a_replay_keeps(tmp_path: Path, text: bool) -> None:
+    options = {
+        **linked_archives(tmp_path, 120_000, text=text), "memory": "20%", "policy": "dgl",
+        "estimator": "window",
+    }  # fmt: skip
+    _, wanted = replayed(options, tmp_path)
+    held = 0
+    for seed in range(6):
+        found = engine.estimate_archives(**options, read="40%", seed=seed)
+        assert found.report["how"] == "sample"
+        for measure, table in found.aggregates.items():
+            [line] = table.to_pylist()
+            held += line["low"] < wanted[measure] < line["high"]
+            assert line["high"] - line["low"] < 0.2 * wanted[measure]
+    assert held >= 21  # of 24
+
+
+def test_what_facts_there_are_is_told(tmp_path: Path) -> None:
     tables, fact = linked(0)
     options = {**through(tmp_path, tables, fact), "window": 20}
-    with pytest.raises(SpecError, match="memory is of a replay through facts"):
-        engine.estimate_archives(**options, memory=9, policy="prob")
     told = str(winnow.estimate(**options))
     assert f"facts: {fact.num_rows} of {fact.num_rows} rows" in told
     bad = fact.set_column(3, "to", pa.array([-1] * fact.num_rows))

@@ -31,14 +31,19 @@ def test_spark_gives_the_same_estimate(spark: Any, tmp_path: Path, asked: dict[s
     assert distributed.report == local.report
 
 
-@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("of", ["facts", "facts and a memory", "several streams"])
 def test_spark_gives_the_same_estimate_through_facts_and_of_several_streams(
-    spark: Any, tmp_path: Path, several: bool
+    spark: Any, tmp_path: Path, of: str
 ) -> None:
+    several = of == "several streams"
     made = several_archives(tmp_path) if several else linked_archives(tmp_path)
     estimated = engine.estimate_streams if several else engine.estimate_archives
-    by = ["count by b.g", "avg(a.v)"] if several else SEVERAL
-    given: dict[str, Any] = {**made, "aggregates": by, "read": "15%"}
+    asked: dict[str, Any] = {"aggregates": SEVERAL}
+    if several:
+        asked = {"aggregates": ["count by b.g", "avg(a.v)"]}
+    elif of == "facts and a memory":
+        asked = {"memory": "20%", "policy": "prob"}
+    given: dict[str, Any] = {**made, **asked, "read": "15%"}
     local = estimated(**given)
     distributed = estimated(**given, executor=SparkExecutor(spark))
     assert distributed.aggregates == local.aggregates

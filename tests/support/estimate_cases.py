@@ -70,14 +70,19 @@ def through(folder: Path, tables: list[pa.Table], fact: pa.Table, size: int = 20
     return {**written(folder, tables, size), "fact": str(folder / "fact.parquet"), **FACT}
 
 
-def linked_archives(folder: Path, rows: int = 40_000) -> dict[str, Any]:
+def linked_archives(folder: Path, rows: int = 40_000, *, text: bool = False) -> dict[str, Any]:
     """Return a join through facts that change, of which a part suffices."""
     rng = np.random.default_rng(9)
+
+    def named(keys: np.ndarray) -> pa.Array:
+        own = pa.array(keys)
+        return own.cast(pa.string()) if text else own
+
     tables = [
         pa.table(
             {
                 "t": np.sort(rng.integers(0, rows, rows)),
-                name: rng.integers(0, 60, rows),
+                name: named(rng.integers(0, 60, rows)),
                 "w": rng.integers(1, 9, rows),
                 "v": rng.normal(10, 1, rows),
                 "g": rng.integers(0, 3, rows),
@@ -89,8 +94,8 @@ def linked_archives(folder: Path, rows: int = 40_000) -> dict[str, Any]:
     begin = rng.integers(0, rows, 400)
     to = pa.array(begin + rng.integers(1, rows, 400), mask=number % 3 == 0)
     fact = pa.table(
-        {"a": key[0], "b": key[1], "since": pa.array(begin, mask=number % 4 == 0), "to": to,
-         "id": number}
+        {"a": named(key[0]), "b": named(key[1]),
+         "since": pa.array(begin, mask=number % 4 == 0), "to": to, "id": number}
     )  # fmt: skip
     return {**through(folder, tables, fact, 150), "fact_id": "id", "window": 15}
 

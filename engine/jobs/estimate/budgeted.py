@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from engine.archives.roles import check_roles
 from engine.jobs.age_curves import Curves, curves_given
 from engine.jobs.estimate.decide import Outcome
 from engine.jobs.estimate.draw import Joins
+from engine.jobs.estimate.plan import joined_by
 from engine.jobs.estimate.recall import Reached, Replaying
 from engine.jobs.estimate.replays import LEAD, LIFETIMES, SHORT, ArchiveSlices
 from engine.jobs.estimate.report import (
@@ -28,6 +28,7 @@ from engine.jobs.estimate.unprepared import archive_lane
 from engine.jobs.frame import Archives, open_job
 from engine.jobs.trial.layout import cells_of
 from engine.jobs.trial.lead_in import loses_keys
+from engine.lanes.facts import FactRelation
 from engine.lanes.unwritten import Unwritten
 from engine.options.budget import EXPECTED, POOLED
 from engine.options.estimate import EstimateOptions
@@ -41,6 +42,7 @@ def estimate_replay(options: EstimateOptions, stages: Stages) -> Estimation:
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         plan, archives = plan_of(options, stages, Path(folder))
+        facts = plan.files[0].facts
         joins = Joins(plan, stages.executor, options.base.seed, until(options, begun))
         asked = Replaying(limits_of(options), plan, joins, stages.progress, plan)
         with stages.timed("stretches"):
@@ -52,6 +54,8 @@ def estimate_replay(options: EstimateOptions, stages: Stages) -> Estimation:
     window = window_report(archives.windows(options.base), archives.unit, archives.zone)
     report = build_report(options, plan, joins, outcome, tables, by_time, stages, window)
     report.content.update(_details(options, plan, found.cells[0], outcome))
+    if isinstance(facts, FactRelation):
+        report.content["fact"] = facts.summary.report
     return Estimation(report, tables, by_time)
 
 
@@ -62,17 +66,19 @@ def plan_of(
     base = options.base
     with stages.timed("footers"):
         archives = open_job(base)
-        roles = base.left_roles, base.right_roles
-        joined = check_roles(archives.left, roles[0], archives.right, roles[1])
-        left, right = groups_of(archives[:2], roles, joined)
+        roles, joined, facts = joined_by(options, archives)
+        left, right = groups_of(archives[:2], roles, joined[0])
         groups = left, right
         windows = archives.windows(base)
         start = archives.start_ts(base)
         begin = min(own.span[0] for own in groups)
         edges, measures = sliced(groups, windows, start, (), LIFETIMES)
+    if facts is not None:
+        with stages.timed("facts"):
+            facts.index()
     lane = archive_lane(
         archives, roles, joined, groups, windows, stages, folder,
-        quarantine=base.bad_rows == "quarantine",
+        quarantine=base.bad_rows == "quarantine", facts=facts,
     )  # fmt: skip
     settings = archives.settings(base)
     given: Curves = curves_given(settings) if base.policy == "age" else (None, None)
@@ -130,7 +136,10 @@ def _details(
         },
         "memory": memory_report(base.memory, [cell.budget], pooled=base.split == POOLED)
         | {"split": str(base.split)},
-        "pass": _passed(plan, keys=base.split == EXPECTED or base.policy == "age"),
+        "pass": _passed(
+            plan,
+            keys=base.split == EXPECTED or base.policy == "age" or base.fact is not None,
+        ),
         "lead_in": None
         if own is None
         else {

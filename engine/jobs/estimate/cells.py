@@ -167,7 +167,7 @@ class Cells:
         windows = self.windows
         cells = [(one, group, own) for one in windows for group, own in self.cells(*one[1:])]
         level = 1 - (1 - confidence) / max(1, len(cells))
-        answers = [answer(own, level, average=average) for _, _, own in cells]
+        answers = [self._own.told(answer(own, level, average=average)) for _, _, own in cells]
         if self.ids is None:
             answers = [
                 allowing(own, own.within, [one.foreseen(i) for one in earlier])

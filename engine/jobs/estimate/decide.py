@@ -121,7 +121,7 @@ class Estimating(ABC):
             if why is not None:
                 return self._everything(why, rounds, best)
             own = joins.round(len(rounds), draws, self.sizes, self._told)
-            if own.certain_left or own.joined <= before:
+            if own.joined <= before or (own.certain_left and best is not None):
                 break  # stopped: the round before says more
             rounds.append(own)
             before, seen = own.joined, self._seen(own)
@@ -159,6 +159,8 @@ class Estimating(ABC):
         """Return what a round read."""
         certain, by_chance = own.places
         left = np.where(own.chance < 1, own.sizes, 0.0)
+        lacking = np.setdiff1d(np.flatnonzero(own.chance == 1), certain)
+        left[lacking] = own.sizes[lacking]
         return Seen(
             [self.joins.found[place] for place in certain.tolist()],
             [self.joins.found[place] for place in by_chance.tolist()],
@@ -166,6 +168,7 @@ class Estimating(ABC):
             own.sizes[by_chance],
             np.concatenate([[0.0], np.cumsum(left)]),
             own.draws,
+            lacking.size,
         )
 
     @property
@@ -297,8 +300,9 @@ class Estimating(ABC):
     def _told(self, own: Round, done: int, tasks: int) -> None:
         """Show how far a round got, and its estimate of the first aggregate."""
         stage = "stretches"
-        if not own.certain_left:
-            found = self.first(self._seen(own))
-            if np.isfinite(found.within):
-                stage += f": {found.estimate:,.6g} within {100 * found.within:.2g} %"
+        found = self.first(self._seen(own))
+        if np.isfinite(found.estimate):
+            stage += f": {found.estimate:,.6g}"
+        if np.isfinite(found.within):
+            stage += f" within {100 * found.within:.2g} %"
         self.progress(stage, done, tasks)

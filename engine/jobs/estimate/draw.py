@@ -71,6 +71,19 @@ def evenly(number: int, shift: int) -> Ints:
     return (np.argsort(np.argsort(key, kind="stable"), kind="stable") + shift) % max(1, number)
 
 
+def _alternately(some: list[int], others: list[int]) -> list[int]:
+    """Return two lists as one, by turns as long as both have more.
+
+    Examples
+    --------
+    >>> _alternately([1, 2], [5, 6, 7, 8])
+    [1, 5, 2, 6, 7, 8]
+    """
+    both = min(len(some), len(others))
+    turns = [one for pair in zip(some, others, strict=False) for one in pair]
+    return [*turns, *some[both:], *others[both:]]
+
+
 @dataclass
 class Joins:
     """Joins stretches and remembers what slices came to.
@@ -107,7 +120,10 @@ class Joins:
         random = uniforms(self.seed, PURPOSE_STRETCH, number, np.arange(sizes.size + 2))
         places = drawn(chance, float(random[0]), random[2:])
         n = places.by_chance.size
-        todo = [*places.certain.tolist(), *places.by_chance[evenly(n, int(random[1] * n))].tolist()]
+        chosen = places.by_chance[evenly(n, int(random[1] * n))].tolist()
+        todo = [*places.certain.tolist(), *chosen]
+        if not number and self.until is None:  # whoever interrupts it has some of both kinds
+            todo = _alternately(chosen, places.certain.tolist())
         missing = [place for place in todo if place not in self.found]
         whole, done = (number, draws, sizes, chance), 0
 

@@ -15,6 +15,7 @@ from engine.jobs.estimate.decide import PILOT, Estimating, Outcome
 from engine.jobs.estimate.draw import Joins
 from engine.jobs.estimate.keys import cost_of_keys, has_keys, with_keys
 from engine.jobs.estimate.plan import Plan, plan_of
+from engine.jobs.estimate.prepared import lane_plan, prepared_of
 from engine.jobs.estimate.report import (
     Estimation,
     build_report,
@@ -32,6 +33,7 @@ from engine.options.estimate_streams import EstimateStreamsOptions
 from engine.report.envelope import windows_report
 from engine.runtime.executors import Stages
 from engine.runtime.jit import Floats
+from engine.runtime.streams import SIDES
 from engine.sampling.stretches.interval import Answer, answer
 
 
@@ -44,7 +46,24 @@ def estimate_join(options: EstimateOptions, stages: Stages) -> Estimation:
     more: dict[str, Any] = {}
     if isinstance(plan.recipe, PairRecipe) and plan.recipe.facts is not None:
         with stages.timed("facts"):
-            more = {"fact": plan.recipe.facts.report}
+            more = {"fact": plan.recipe.facts.summary.report}
+    return _estimated(options, plan, stages, begun, (archives.unit, archives.zone), more)
+
+
+def estimate_lanes(options: EstimateOptions, stages: Stages) -> Estimation | None:
+    """Estimate totals of the exact join of two archives from their prepared lanes, if any are."""
+    begun = time.perf_counter()
+    with _footers(stages):
+        archives = open_job(options.base)
+        prepared = prepared_of(options, archives)
+        plan = None if prepared is None else lane_plan(options, archives, prepared, stages)
+    if plan is None or prepared is None:
+        return None
+    more = {
+        "lanes": str(prepared.folder),
+        "rows": {name: own.rows for name, own in zip(SIDES, prepared.streams, strict=True)},
+        "rejected": sum(own.rejected for own in prepared.streams),
+    }
     return _estimated(options, plan, stages, begun, (archives.unit, archives.zone), more)
 
 
@@ -153,7 +172,8 @@ class Joining(Estimating):
         """Return the first aggregate over its groups, in slices from one place to another."""
         cells = Cells(self.join, own, 0, grouped=False)
         [(_, cell)] = cells.cells(begin, end)
-        return answer(cell, self.limits.confidence, average=cells.spec.function == "avg")
+        average = cells.spec.function == "avg"
+        return own.told(answer(cell, self.limits.confidence, average=average))
 
     def totals(self, found: Sequence[Joined]) -> Floats:
         """Return what slices came to, a column an aggregate."""

@@ -12,10 +12,10 @@ import pyarrow as pa
 from engine.archives.roles import JoinColumns, Roles, check_roles, check_streams
 from engine.archives.source import Archive
 from engine.archives.stretches import RowGroups, to_read
-from engine.jobs.estimate.facts import ThroughFacts
 from engine.jobs.estimate.sliced import Slices, Task, amounts, groups_of, needed, sliced
 from engine.jobs.estimate.task import PairRecipe, Recipe, StretchTask, join_stretch
 from engine.jobs.frame import Archives
+from engine.lanes.facts import FactRelation
 from engine.options.estimate import EstimateOptions
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.aggregates import AggregateSpec
@@ -110,7 +110,7 @@ def recipe_of(options: EstimateOptions, archives: Archives) -> PairRecipe:
     base = options.base
     schemas = archives.left.schema, archives.right.schema
     specs = tuple(spec.resolve(archives.unit, *schemas) for spec in options.specs)
-    roles, joined, facts = _joined(options, archives)
+    roles, joined, facts = joined_by(options, archives)
     return PairRecipe(
         archives.windows(base), base.combine, specs,
         tuple(kinds_of(spec, schemas) for spec in specs),
@@ -118,9 +118,9 @@ def recipe_of(options: EstimateOptions, archives: Archives) -> PairRecipe:
     )  # fmt: skip
 
 
-def _joined(
+def joined_by(
     options: EstimateOptions, archives: Archives
-) -> tuple[tuple[Roles, Roles], tuple[JoinColumns, JoinColumns], ThroughFacts | None]:
+) -> tuple[tuple[Roles, Roles], tuple[JoinColumns, JoinColumns], FactRelation | None]:
     """Return the roles of both streams' columns, what they are turned into, and the facts."""
     base, (left, right) = options.base, archives[:2]
     if archives.fact is None:
@@ -129,7 +129,7 @@ def _joined(
         return roles, (joined, joined), None
     roles = base.left_roles, base.right_roles
     common, columns = check_streams(left, roles[0], right, roles[1]), archives.fact.columns
-    facts = ThroughFacts(archives.fact, base.fact_access, base.bad_rows)
+    facts = FactRelation(archives.fact, base.fact_access, base.bad_rows)
     sides = replace(common, keys=columns.left), replace(common, keys=columns.right)
     return roles, sides, facts
 

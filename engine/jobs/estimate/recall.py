@@ -217,7 +217,7 @@ class _Part:
     def _answer(self, values: Floats, confidence: float, *, average: bool = False) -> Answer:
         n = len(self._certain)
         cell = Cell(values[:n].sum(axis=0), values[n:], self._sizes, self._chance, self._size)
-        return answer(cell, confidence, average=average)
+        return self._own.told(answer(cell, confidence, average=average))
 
     def _weights(self) -> Floats:
         """Return how many slices each of those that were replayed again stands for."""

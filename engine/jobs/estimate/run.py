@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from engine.jobs.estimate.budgeted import estimate_replay
-from engine.jobs.estimate.joined import estimate_join, estimate_streams
+from engine.jobs.estimate.joined import estimate_join, estimate_lanes, estimate_streams
 from engine.jobs.estimate.report import Estimation
 from engine.jobs.estimate.universe import estimate_by_keys
-from engine.options.estimate import EstimateOptions
+from engine.options.estimate import KEYS, EstimateOptions
 from engine.options.estimate_streams import EstimateStreamsOptions
 from engine.runtime.errors import NoStretchesError
 from engine.runtime.executors import Executor, Progress, Stages
@@ -31,4 +31,5 @@ def run_estimate(
     except NoStretchesError as error:
         if options.base.fact is not None:
             raise
-        return estimate_by_keys(options, stages, error)
+        found = None if options.sizes == KEYS else estimate_lanes(options, stages)
+        return found or estimate_by_keys(options, stages, error)

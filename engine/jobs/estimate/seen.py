@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from engine.jobs.estimate.sliced import Slices
 from engine.runtime.jit import Floats
-from engine.sampling.stretches.interval import Foreseen
+from engine.sampling.stretches.interval import Answer, Foreseen
 
 
 class Seen(NamedTuple):
@@ -26,11 +27,23 @@ class Seen(NamedTuple):
     """(slices + 1,) float64. Sizes of the slices left to chance, added up over time."""
     draws: int
     """Slices that were to be drawn; 0 where everything was read."""
+    lacking: int = 0
+    """Slices drawn for certain that were not read; they count as if left to chance."""
 
     @property
     def whole(self) -> bool:
         """Whether everything was read."""
         return not self.draws
+
+    def told(self, found: Answer) -> Answer:
+        """Return an answer, without its interval if slices are lacking."""
+        if not self.lacking or math.isnan(found.estimate):
+            return found
+        reason = _LACKING.format(self.lacking)
+        return found._replace(low=math.nan, high=math.nan, error=math.nan, reason=reason)
+
+
+_LACKING = "stopped before {} of the stretches drawn for certain: they count by their sizes"
 
 
 def everything(plan: Slices, found: Sequence[Any]) -> Seen:

@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.stretches import FileGroups, read_stretch
-from engine.jobs.estimate.facts import ThroughFacts
+from engine.jobs.estimate.facts import side_of
 from engine.jobs.estimate.outputs import Pairs, StretchOutputs
 from engine.jobs.estimate.sums import Sums, sums_of
+from engine.lanes.facts import FactRelation
 from engine.runtime.streams import SIDES
 from engine.sampling.aggregates import AggregateSpec
 
@@ -85,7 +86,7 @@ class PairRecipe(Recipe):
 
     roles: tuple[Roles, Roles]
     joined: tuple[JoinColumns, JoinColumns]
-    facts: ThroughFacts | None = None
+    facts: FactRelation | None = None
 
     def join(self, task: StretchTask) -> tuple[StretchOutputs, int]:
         """Read a stretch; return its outputs, and how many rows were set aside."""
@@ -93,7 +94,7 @@ class PairRecipe(Recipe):
             read_stretch(
                 task.files[side], name, self.roles[side], self.joined[side], self.columns(side),
                 (task.first - self.windows[side], task.last), quarantine=self.quarantine,
-                met=None if self.facts is None else self.facts.side(side),
+                met=None if self.facts is None else side_of(self.facts, side),
             )
             for side, name in enumerate(SIDES)
         )  # fmt: skip

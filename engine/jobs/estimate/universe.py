@@ -54,6 +54,9 @@ _HELD, _AT_ONCE = 20_000_000, 16
 """Rows that a pass keeps, about, where everything is joined, and joins that these make."""
 
 
+_PREPARE = "or have winnow prepare write its lanes, with the same columns and one lane"
+
+
 @dataclass(frozen=True)
 class BucketTask:
     """A part of the keys to be joined."""
@@ -229,9 +232,11 @@ def estimate_by_keys(
     """
     begun = time.perf_counter()
     if options.read is not None:
-        raise InputError(f"--read is of archives of which parts can be read: {error}")
+        raise InputError(f"--read is of archives of which parts can be read: {error}, {_PREPARE}")
     if any(spec.every is not None for spec in options.specs):
-        raise InputError(f"windows of time (every) cannot be estimated by keys: {error}")
+        raise InputError(
+            f"windows of time (every) cannot be estimated by keys: {error}, {_PREPARE}"
+        )
     archives = open_job(options.base)
     with stages.timed("keys"):
         plan = _plan(options, archives, stages, error)

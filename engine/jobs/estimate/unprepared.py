@@ -11,6 +11,7 @@ from engine.archives.roles import JoinColumns, Roles
 from engine.archives.stretches import RowGroups, may_lack
 from engine.jobs.frame import Archives, JobLanes
 from engine.jobs.lane_stats import lane_stats
+from engine.lanes.facts import FactRelation
 from engine.lanes.manifest import Lane, LaneSide, Prepared, StreamSummary
 from engine.lanes.profile import SideProfile
 from engine.lanes.reader import LaneFiles
@@ -35,19 +36,20 @@ class ArchiveLane(JobLanes):
 def _files(folder: Place, streams: tuple[Unwritten, ...]) -> LaneFiles:
     left, right = streams
     rows = sum(int(own.groups.rows.sum()) for own in streams)
-    return LaneFiles(0, folder, rows, left, right)
+    return LaneFiles(0, folder, rows, left, right, left.facts)
 
 
 def archive_lane(
     archives: Archives,
     roles: tuple[Roles, Roles],
-    joined: JoinColumns,
+    joined: tuple[JoinColumns, JoinColumns],
     groups: tuple[RowGroups, RowGroups],
     windows: tuple[int, int],
     stages: Stages,
     folder: Path,
     *,
     quarantine: bool,
+    facts: FactRelation | None = None,
 ) -> ArchiveLane:
     """Return two archives as a lane; their times and importances are read for it.
 
@@ -55,7 +57,7 @@ def archive_lane(
     ----------
     archives : Archives
     roles : (Roles, Roles)
-    joined : JoinColumns
+    joined : (JoinColumns, JoinColumns)
     groups : (RowGroups, RowGroups)
     windows : (int, int)
         Within which peaks are found.
@@ -64,10 +66,14 @@ def archive_lane(
         Where what is found out is kept; until the job ends.
     quarantine : bool
         Whether rows with a wrong importance are left out.
+    facts : FactRelation, optional
+        What joins both sides, if their join attributes do not.
     """
     streams = tuple(
-        Unwritten(archive, own, role, joined, quarantine, may_lack(archive, role.on))
-        for archive, own, role in zip(archives[:2], groups, roles, strict=True)
+        Unwritten(archive, own, role, kinds, quarantine, may_lack(archive, role.on), side, facts)
+        for side, (archive, own, role, kinds) in enumerate(
+            zip(archives[:2], groups, roles, joined, strict=True)
+        )
     )
     stats = lane_stats([_files(folder, streams)], stages, windows=[windows])
     [profile] = stats.profiles[windows]
@@ -78,8 +84,9 @@ def archive_lane(
     )
     prepared = Prepared(
         folder, "", archives.unit, 1, 1, payload=False, seed=LANE_SEED,
-        keys=tuple(str(kind) for kind in joined.keys), streams=(left, right),
+        keys=tuple(str(kind) for kind in joined[0].keys), streams=(left, right),
         lanes=(Lane(0, (), sides),), zone=archives.zone,
+        facts=None if facts is None else facts.summary,
     )  # fmt: skip
     return ArchiveLane(prepared, stages, streams=streams)
 

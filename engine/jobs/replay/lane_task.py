@@ -20,6 +20,7 @@ from engine.jobs.exact.counting import CountedFile, Counting, Known, Tally, Time
 from engine.jobs.exact.key_totals import FactKeys, KeyLoss, LaneKeys
 from engine.jobs.output import id_columns
 from engine.jobs.part import FactColumns, LanePart, MemberPayload, beside
+from engine.lanes.facts import FactFile
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneFiles, lane_batches
 from engine.policies import age
@@ -162,7 +163,7 @@ def replay_lane(
     part = None if task.out is None else LanePart(task.out, task.files.lane, number)
     members = MemberPayload(windows) if emit and task.payload else None
     facts = None
-    if emit and task.files.facts is not None:
+    if emit and isinstance(task.files.facts, FactFile):
         facts = FactColumns(task.files.facts, task.payload)
     files = task.files.left, task.files.right
     between = None if task.slice is None else task.slice.read(windows)

@@ -1,0 +1,151 @@
+"""Archives without order or statistics whose lanes were prepared: stretches of these are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import naive_estimate
+import numpy as np
+import pyarrow.csv as pc
+import pytest
+from estimate_cases import streams
+from test_estimate_by_keys import JOIN, TEXTS, crowd, shuffled
+
+import engine
+from engine.commands import main
+from engine.jobs.estimate import prepared
+from engine.lanes import parts, write
+from engine.lanes.stored import RunPieces
+from engine.runtime.executors import SerialExecutor, ThreadExecutor
+
+EVERY = [*TEXTS, "count every 100"]
+
+
+def prepare(cache: Path, given: dict[str, Any], *more: str) -> None:
+    """Write the lanes of a join's archives."""
+    named = ("left", "right", "on", "time", "importance", "partition_by")
+    flags = [
+        text
+        for name in named
+        if name in given
+        for text in (f"--{name.replace('_', '-')}", given[name])
+    ]
+    assert main(["prepare", *flags, "--cache", str(cache), *more]) == 0
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "sorted csv"])
+@pytest.mark.parametrize("partitions", [False, True])
+def test_everything_is_the_oracles(tmp_path: Path, kind: str, partitions: bool) -> None:
+    tables = streams(3)
+    if kind == "sorted csv":  # whose lanes are pieces of runs
+        places = {side: str(tmp_path / f"{side}.csv") for side in ("left", "right")}
+        for table, place in zip(tables, places.values(), strict=True):
+            pc.write_csv(table, place)
+    else:
+        places = shuffled(tmp_path, tables, kind)
+    given = {**places, "on": "k", "time": "t", "importance": "w"}
+    given |= {"partition_by": "p"} if partitions else {}
+    texts = ["count", "sum(importance)", "count every 100"]
+    if kind == "sorted csv":
+        prepare(tmp_path / "cache", given, "--columns", "ids")
+    else:
+        texts.append("count by left.g")
+        prepare(tmp_path / "cache", given)
+    found = engine.estimate_archives(
+        **given, window_left=30, window_right=55, aggregates=texts, within=1e-6,
+        cache=tmp_path / "cache",
+    )  # fmt: skip
+    assert found.report["lanes"].startswith(str(tmp_path / "cache"))
+    names = ("t", "k", "p") if partitions else ("t", "k")
+    cells = []
+    for own in tables:
+        ts, *key = (own.column(name).to_pylist() for name in names)
+        keys = [None if None in one else one for one in zip(*key, strict=True)]
+        cells.append(list(zip(ts, keys, strict=True)))
+    pairs = naive_estimate.pairs_of(cells[0], cells[1], (30, 55))
+    weights = [own.column("w").to_pylist() for own in tables]
+    [count] = found.aggregates["count"].to_pylist()
+    assert count["estimate"] == count["low"] == count["high"] == len(pairs)
+    [total] = found.aggregates["sum(importance)"].to_pylist()
+    wanted = sum(min(weights[0][i], weights[1][j]) for i, j, _ in pairs)
+    assert total["estimate"] == pytest.approx(wanted)
+    cut = {
+        line["window_begin"]: line["estimate"] for line in found.aggregates[texts[2]].to_pylist()
+    }
+    of_window = [ts // 100 * 100 for _, _, ts in pairs]
+    assert cut == {begin: of_window.count(begin) for begin in cut}
+    assert sum(cut.values()) == len(pairs)
+    if len(texts) > 3:
+        groups = tables[0].column("g").to_pylist()
+        by_group = naive_estimate.totals(pairs, lambda _i, _j: 1.0, lambda i, _j, _ts: (groups[i],))
+        lines = {
+            (line["left.g"],): line["estimate"] for line in found.aggregates[texts[3]].to_pylist()
+        }
+        assert lines == {key: total for key, (total, _) in by_group.items()}
+
+
+def test_a_part_of_the_lanes_holds_the_truth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write, "GROUP_ROWS", 50)
+    given = {**shuffled(tmp_path, crowd(), "csv"), **JOIN, "window": 3}
+    true = engine.estimate_archives(**given, aggregates=TEXTS[:3], within=1e-9)
+    assert "lanes" not in true.report
+    prepare(tmp_path / "cache", given)
+    given["cache"] = tmp_path / "cache"
+    held = 0
+    for seed in range(6):
+        found = engine.estimate_archives(**given, aggregates=EVERY, read="30%", seed=seed)
+        assert found.report["how"] == "sample"
+        assert found.report["read"]["share"] < 0.4
+        assert found.report["rows"] == true.report["rows"]
+        for text in TEXTS[:3]:
+            [line] = found.aggregates[text].to_pylist()
+            wanted = true.aggregates[text]["estimate"][0].as_py()
+            held += line["low"] < wanted < line["high"]
+    assert held >= 16  # of 18
+    runs = [
+        engine.estimate_archives(**given, aggregates=EVERY, read="30%", executor=executor)
+        for executor in (SerialExecutor(), ThreadExecutor(3))
+    ]
+    assert runs[0].aggregates == runs[1].aggregates
+
+
+def test_lanes_that_do_not_do_are_left(tmp_path: Path) -> None:
+    given = {**shuffled(tmp_path, crowd(2000), "csv"), **JOIN, "within": 1e-6}
+    prepare(tmp_path / "cache", given, "--columns", "ids")
+    asked = {**given, "cache": tmp_path / "cache"}
+    for more, used in (
+        ({}, True),
+        ({"aggregates": "avg(left.v)"}, False),  # they have no such column
+        ({"sizes": "keys"}, False),
+        ({"cache": tmp_path / "other"}, False),
+        ({"importance": "v", "bad_rows": "quarantine"}, False),
+    ):
+        report = engine.estimate_archives(**{**asked, **more}).report
+        assert ("lanes" in report) == used, more
+
+
+def test_parts_of_runs_are_where_their_rows_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "_ROWS", 70)
+    [table, other] = streams(1)
+    places = {side: str(tmp_path / f"{side}.csv") for side in ("left", "right")}
+    for own, place in zip((table, other), places.values(), strict=True):
+        pc.write_csv(own, place)
+    given = {**places, "on": "k", "time": "t"}
+    prepare(tmp_path / "cache", given, "--columns", "ids")
+    [folder] = [path for path in (tmp_path / "cache").iterdir() if path.is_dir()]
+    stored = prepared.Prepared.load(folder).stream(0, 0)
+    assert isinstance(stored, RunPieces)
+    ts = np.array([t for t, k in zip(*(table.column(c).to_pylist() for c in "tk"), strict=True)
+                   if k is not None])  # fmt: skip
+    found = list(parts.parts_of(stored, []))
+    assert len(found) > 3
+    begin = 0
+    for part in found:
+        assert (part.first, part.last) == (ts[begin], ts[begin + part.rows - 1])
+        begin += part.rows
+    assert begin == ts.size
