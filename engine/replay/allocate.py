@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ def join_memory(
     classes : int
         By which residents are counted.
     """
-    table, runs = _by_age(curve)
+    table, runs = _by_age(b"" if curve is None else curve.tobytes())
     if structure is Structure.VALUED:
         table, runs = np.ones(2 * buckets), np.full((2 * buckets, 2), NONE, np.int64)
     ordered = structure in (Structure.AGED, Structure.VALUED)
@@ -42,7 +43,8 @@ def join_memory(
     slots["seq"] = NONE
     cells = aligned(layout.CELL_FLOATS * budget)
     links = cells.view(np.int32)
-    links[layout.CELL_NEXT :: layout.CELL_INTS] = np.r_[np.arange(1, budget), NONE][:budget]
+    links[layout.CELL_NEXT :: layout.CELL_INTS] = np.arange(1, budget + 1)
+    links[layout.CELL_NEXT :: layout.CELL_INTS][budget - 1 :] = NONE
     decays = layout.CELL * budget if structure is Structure.DECAY else 0
     return Memory(
         slots=slots,
@@ -62,9 +64,10 @@ def join_memory(
     )
 
 
-def _by_age(curve: Floats | None) -> tuple[Floats, Ints]:
+@lru_cache(maxsize=8)
+def _by_age(curve: bytes) -> tuple[Floats, Ints]:
     """Return AGE's priorities by bucket, and the runs of buckets that `aged` searches."""
-    table = age.priorities(curve if curve is not None else np.zeros(1))
+    table = age.priorities(np.frombuffer(curve) if curve else np.zeros(1))
     rises = table[1:] > table[:-1]
     runs: list[tuple[int, int]] = []
     first = 0

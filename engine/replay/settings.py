@@ -243,14 +243,13 @@ def number_of(value: Value) -> float:
     return float(value)
 
 
-_ARRIVAL = numba.float64(*(numba.float64,) * 7)
-_NOW = numba.float64(*(numba.float64,) * 6)
-_SAMPLED = numba.float64(*(numba.float64,) * 3)
+_ARRIVAL, _NOW, _SAMPLED = 7, 6, 3
 
 
 @cache
-def _callback(function: Callable[..., float], signature: Any) -> Any:  # noqa: ANN401 - numba's
-    return numba.cfunc(signature)(register_jitable(function))
+def _callback(function: Callable[..., float], numbers: int) -> Any:  # noqa: ANN401 - numba's
+    """Return the pointer to a function of so many numbers; signatures are slow to look up."""
+    return numba.cfunc(numba.float64(*(numba.float64,) * numbers))(register_jitable(function))
 
 
 def _zero(imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float) -> float:  # noqa: ARG001

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from sweep_cases import drifting, steady, swept
 
+from engine.jobs.estimate import replays
 from engine.jobs.estimate import sweep as estimate_sweep
 from engine.jobs.sweep.rows import INTERVALS
 from engine.runtime.errors import SpecError
@@ -81,7 +82,15 @@ def test_its_intervals_hold_the_whole_sweeps_values(
     assert written["estimated"] == [told]
 
 
-def test_cells_that_learn_have_no_interval(tmp_path: Path) -> None:
+def test_cells_that_learn_have_no_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    again: list[int] = []
+    replay = replays.replay_slice
+
+    def noted(task: replays.ReplayTask) -> replays.Replayed:
+        again.extend(len(one.cells) for one in task.again)
+        return replay(task)
+
+    monkeypatch.setattr(replays.ReplaySlices, "work", staticmethod(noted))
     given = {"windows": 9, "memory": "20%", "policies": ["yield", "dgl"]}
     estimators = ["window", "history"]
     found = swept(steady(tmp_path), **given, estimators=estimators, within="9%")
@@ -90,6 +99,7 @@ def test_cells_that_learn_have_no_interval(tmp_path: Path) -> None:
         assert (line["no_interval"] is not None) == learns
         assert (line["recall_low"] is None) == learns
     assert found.report["estimated"][0]["without_interval"] == 2
+    assert set(again) == {1}  # of the three
 
 
 def test_a_cell_is_the_same_whatever_the_others_and_the_executor(tmp_path: Path) -> None:

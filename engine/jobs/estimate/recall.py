@@ -130,12 +130,13 @@ class _Part:
         """Return the estimates of all cells."""
         found = [self.cell(number, confidence) for number in range(self._values.shape[1])]
         recalls = [one for _, both in found for one in both]
+        known = [one for one in recalls if one.reason != _LEARNS]
         halves = [
             max(one.high - one.estimate, one.estimate - one.low)
-            for one in recalls
+            for one in known or recalls
             if one.reason is None
         ]
-        trusted = len(halves) >= (1 - DOUBTED) * len(recalls)
+        trusted = len(halves) >= (1 - DOUBTED) * len(known or recalls)
         reached = max(halves, default=math.inf) if trusted else math.inf
         wanted = self._anticipated(recalls, confidence)
         exact = {own.windows: self._exact(own.windows, confidence) for own in self._plan.exact}
@@ -146,6 +147,8 @@ class _Part:
         settings = self._plan.cells[0][number].settings
         exact = self._exact_values(settings.windows)
         values = self._values[:, number]
+        if not np.isfinite(values).all():
+            return self._partly(values, exact, self._exact(settings.windows, confidence))
         answers: dict[str, Answer] = {}
         kept: LeftOver | None = None
         plain: list[Answer] = []
@@ -163,15 +166,28 @@ class _Part:
                 one = allowing(one, max(one.high - one.estimate, one.estimate - one.low), foreseen)
                 plain.append(one)
             if not self._own.whole:
-                own = left_over(
-                    values[self._again, what], self._shorter[:, number, what], self._weights()
-                )
+                weights = self._weights()[self._again]
+                own = left_over(values[self._again, what], self._shorter[:, number, what], weights)
                 kept = kept or own
                 one = with_left_over(one, own, confidence, 1.0 if whole else math.inf)
                 if learns(settings) and one.reason is None:
                     one = one._replace(low=math.nan, high=math.nan, reason=_LEARNS)
             answers[measure] = one
         return Reached(answers, kept), (plain[0], plain[1])
+
+    def _partly(
+        self, values: Floats, exact: Floats, total: tuple[Answer, Answer]
+    ) -> tuple[Reached, tuple[Answer, Answer]]:
+        """Return the same of a cell that learns, replayed in some of the slices by chance."""
+        there = np.isfinite(values[:, 0])
+        weights = self._weights()[there]
+        with np.errstate(invalid="ignore"):
+            shares = weights @ values[there] / (weights @ exact[there])
+        found = [
+            Answer(float(own), math.nan, math.nan, math.nan, _LEARNS, math.nan, weights.size)
+            for own in (*shares, *(shares * [one.estimate for one in total]))
+        ]
+        return Reached(dict(zip(MEASURES, found, strict=True)), None), (found[0], found[1])
 
     def _anticipated(self, recalls: Sequence[Answer], confidence: float) -> Anticipated:
         """Return what the sample tells of recalls, two of each cell, in parts of the exact join."""
@@ -183,7 +199,7 @@ class _Part:
             cell, what = divmod(number, 2)
             exact = self._exact_values(self._plan.cells[0][cell].settings.windows)[:, what]
             known = one.estimate if math.isfinite(one.estimate) else 0.0
-            values.append(self._values[:, cell, what] - known * exact)
+            values.append(np.nan_to_num(self._values[:, cell, what] - known * exact))
             units.append(float((weights * exact).sum()))
         begin: Ints = np.zeros(2 * cells, np.int64)
         places = Places(begin, begin + self._plan.slices, np.full(2 * cells, confidence))
@@ -220,8 +236,8 @@ class _Part:
         return self._own.told(answer(cell, confidence, average=average))
 
     def _weights(self) -> Floats:
-        """Return how many slices each of those that were replayed again stands for."""
+        """Return how many slices each stands for."""
         with np.errstate(divide="ignore"):
             by_chance = self._size / (len(self._by_chance) * self._sizes)
-        found: Floats = np.concatenate([np.ones(len(self._certain)), by_chance])[self._again]
+        found: Floats = np.concatenate([np.ones(len(self._certain)), by_chance])
         return found

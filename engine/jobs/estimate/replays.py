@@ -16,13 +16,13 @@ from engine.archives.stretches import RowGroups
 from engine.jobs.estimate.sliced import Slices, amounts, needed
 from engine.jobs.sweep.cells import Cell, CellResult, Exact
 from engine.jobs.sweep.task import SweepTask, sweep_lane
-from engine.jobs.trial.lead_in import LEADS, after_lead_in
+from engine.jobs.trial.lead_in import LEADS, after_lead_in, learns
 from engine.lanes.held import Held
 from engine.lanes.reader import LaneFiles, whole_lane
 from engine.lanes.stretch import Between
 from engine.lanes.unwritten import part_of
 from engine.replay.settings import ReplaySettings
-from engine.runtime.jit import Floats
+from engine.runtime.jit import Floats, Ints
 from engine.runtime.randomness import uniforms
 from gpu_kernels.philox import PURPOSE_STRETCH
 
@@ -51,6 +51,8 @@ class ReplayTask:
     """The same after a part of the lead-in; none where that is not looked at."""
     read: Mapping[str, int]
     """Bytes, row groups and rows that are read."""
+    numbers: tuple[int, ...]
+    """Of all cells; those that have no interval anyway are not replayed in every slice."""
 
 
 class Replayed(NamedTuple):
@@ -58,11 +60,12 @@ class Replayed(NamedTuple):
 
     place: int
     cells: list[list[CellResult]]
-    """Of each cell, a result a lane."""
+    """Of each cell, a result a lane; none where it was not replayed."""
     exact: dict[tuple[int, int], Exact]
     """Of the exact join, by windows."""
     again: list[Exact]
-    """Of each cell after a part of the lead-in; empty where that was not looked at."""
+    """Of each cell after a part of the lead-in; empty where that was not looked at. Of cells that
+    are not replayed again the same."""
     seconds: float
     rows: int
     """Read, the lead-in included."""
@@ -70,8 +73,13 @@ class Replayed(NamedTuple):
     """Rows that were set aside: not known, as lanes have none."""
 
     def reached(self) -> Floats:
-        """Return outputs of each cell, and their importance: (cells, 2) float64."""
-        return np.array([_added(one) for one in self.cells], np.float64).reshape(-1, 2)
+        """Return outputs of each cell, and their importance: (cells, 2) float64.
+
+        NaN where it was not replayed.
+        """
+        unknown = math.nan, math.nan
+        found = [_added(one) if one else unknown for one in self.cells]
+        return np.array(found, np.float64).reshape(-1, 2)
 
 
 def replay_slice(task: ReplayTask) -> Replayed:
@@ -80,9 +88,12 @@ def replay_slice(task: ReplayTask) -> Replayed:
     lanes = [_read(one) for one in task.lanes] if task.again else task.lanes
     found, exact = _replayed(lanes)
     again = [_part(one, own) for one, own in zip(task.again, lanes, strict=False)]
-    second = [_added(one) for one in _replayed(again)[0]]
+    shorter = {one[0].cell: _added(one) for one in _replayed(again)[0]}
+    second = [shorter.get(one[0].cell, _added(one)) for one in found] if again else []
+    by_number = {one[0].cell: one for one in found}
+    every = [by_number.get(number, []) for number in task.numbers]
     seconds = time.perf_counter() - begun
-    return Replayed(task.place, found, exact, second, seconds, task.read["rows"])
+    return Replayed(task.place, every, exact, second, seconds, task.read["rows"])
 
 
 def _read(task: SweepTask) -> SweepTask:
@@ -137,6 +148,11 @@ class ReplaySlices(Slices):
 
     work = staticmethod(replay_slice)
 
+    @cached_property
+    def odd(self) -> Ints:
+        """Places of those that are unlike the others."""
+        return self.measures.apart
+
     @property
     def lifetime(self) -> int:
         """Of a tuple, the longest one."""
@@ -146,6 +162,16 @@ class ReplaySlices(Slices):
     def _chosen(self) -> Floats:
         """By which slices are replayed again, (slices,) float64."""
         return uniforms(self.seed, PURPOSE_STRETCH, _DRAW, np.arange(self.slices))
+
+    @cached_property
+    def _known(self) -> list[list[Cell]]:
+        """The cells that have intervals, of each lane; all of them if none has one."""
+        kept = [[one for one in own if not learns(one.settings)] for own in self.cells]
+        return kept if any(kept) else [[*own] for own in self.cells]
+
+    @property
+    def _numbers(self) -> tuple[int, ...]:
+        return tuple(one.number for one in self.cells[0])
 
     def replays_again(self, place: int, draws: int) -> bool:
         """Return whether a slice is replayed again, if so many are drawn.
@@ -168,16 +194,20 @@ class ReplaySlices(Slices):
         lead, late = (max(self.begin, first - own * self.lifetime) for own in (LEAD, SHORT))
         read = self.amounts(lead, last)
 
-        def tasks(begin: int, exact: Sequence[ReplaySettings]) -> tuple[SweepTask, ...]:
+        def tasks(
+            begin: int, exact: Sequence[ReplaySettings], lanes: Sequence[Sequence[Cell]]
+        ) -> tuple[SweepTask, ...]:
             return tuple(
                 replace(
                     after_lead_in(files, cells, exact, begin, (first, last)), beside=self.threads
                 )
-                for files, cells in zip(self.part(lead, last), self.cells, strict=True)
+                for files, cells in zip(self.part(lead, last), lanes, strict=True)
             )
 
-        again = tasks(late, ()) if self.replays_again(place, draws) else ()
-        return ReplayTask(place, tasks(lead, self.exact), again, read)
+        if not self.replays_again(place, draws):
+            return ReplayTask(place, tasks(lead, self.exact, self._known), (), read, self._numbers)
+        both = tasks(lead, self.exact, self.cells), tasks(late, (), self._known)
+        return ReplayTask(place, *both, read, self._numbers)
 
     def whole(self, threads: int) -> list[ReplayTask]:
         """Return the replays of everything, lane by lane, with so many threads each."""
@@ -187,6 +217,7 @@ class ReplaySlices(Slices):
                 (SweepTask(files, cells, self.exact, threads),),
                 (),
                 self.all if not i else dict.fromkeys(self.all, 0),
+                self._numbers,
             )
             for i, (files, cells) in enumerate(zip(self.files, self.cells, strict=True))
         ]

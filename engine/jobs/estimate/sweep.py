@@ -136,14 +136,18 @@ def _rows(
         for cell in mine:
             totals[cell.number].allow(cell.budget)
     for at, (point, own) in enumerate(zip(points, found.cells, strict=True)):
-        results = [one.cells[at] for one in seen]
-        peaks = [max(sum(lane.peaks[side] for lane in one) for one in results) for side in (0, 1)]
+        results = [one.cells[at] for one in seen if one.cells[at]]
+        peaks = [
+            max((sum(lane.peaks[side] for lane in one) for one in results), default=0)
+            for side in (0, 1)
+        ]
         outputs, importance = (_value(own.answers[name]) for name in ("outputs", "importance"))
         totals[point.number].add(
             CellResult(
                 point.number, round(outputs), importance, (peaks[0], peaks[1]),
-                max(sum(lane.peak for lane in one) for one in results),
-                math.fsum(lane.seconds for one in results for lane in one),
+                max((sum(lane.peak for lane in one) for one in results), default=0),
+                math.fsum(lane.seconds for one in results for lane in one)
+                * len(seen) / max(1, len(results)),
             )
         )  # fmt: skip
     exact = {

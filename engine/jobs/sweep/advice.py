@@ -217,6 +217,8 @@ def by_window(rows: Sequence[Row]) -> dict[tuple[int, int], list[Row]]:
 def advise(rows: Sequence[Row], targets: Sequence[Target]) -> list[Advice]:
     """Return an advice for every window and target, of policies alone. O(rows log rows) each.
 
+    Of estimated rows, those without an interval are not advised where others have one.
+
     Parameters
     ----------
     rows : sequence of Row
@@ -228,9 +230,10 @@ def advise(rows: Sequence[Row], targets: Sequence[Target]) -> list[Advice]:
         Window by window.
     """
     named = [row for row in rows if row.policy in POLICIES]
+    known = [row for row in named if row.no_interval is None]
     return [
         _advice(choices_of(mine), target, windows)
-        for windows, mine in by_window(named).items()
+        for windows, mine in by_window(known or named).items()
         for target in targets
     ]
 

@@ -6,7 +6,7 @@ before it are all that must be read to join it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -158,10 +158,22 @@ class Measures(NamedTuple):
         would have one. Bursts, on the other side, are large. Or they have far more pairs of one
         key than others, as far as bytes tell, which tell little of how many.
         """
+        return self._beyond(lambda dense: -dense)
+
+    @property
+    def apart(self) -> Ints:
+        """The same, and those that have far more pairs for their tuples, such as bursts and parts.
+
+        How much of a join a memory keeps depends on that, whatever their size.
+        """
+        return self._beyond(lambda dense: -dense, lambda dense: dense)
+
+    def _beyond(self, *sides: Callable[[Floats], Floats]) -> Ints:
         some = np.flatnonzero((self.pairs > 0) & (self.tuples > 0))
         if not some.size:
             return some
-        far = _beyond_quartiles(-np.log(self.pairs[some] / self.tuples[some]))
+        dense = np.log(self.pairs[some] / self.tuples[some])
+        far = np.max([_beyond_quartiles(side(dense)) for side in sides], axis=0)
         if not self.counted:
             hot = self.alike[some] / self.pairs[some]
             far = np.maximum(far, _beyond_quartiles(np.log(np.maximum(hot, _LITTLE))))
