@@ -9,12 +9,13 @@ import numpy as np
 
 from engine.multiway.fractions.histograms import scores
 from engine.multiway.fractions.indexed import IndexCosts, search_steps
-from engine.multiway.fractions.optimise import BruteForce, harvest_setting, optimum_within
+from engine.multiway.fractions.optimise import BruteForce, harvest_setting
 from engine.multiway.fractions.profile import JoinProfile, ranked
 from engine.multiway.harvest.indexes import entries_of
+from engine.multiway.harvest.intervals import Chosen, chosen
 from engine.multiway.harvest.layout import POPS, PUSHES, Ranges, ReadPlan, plan_of
 from engine.multiway.harvest.learner import Indexed, Learnt, age_scores
-from engine.multiway.harvest.learnt_layout import JoinShape, layout_of, plan_of_counts
+from engine.multiway.harvest.learnt_layout import JoinShape
 from engine.multiway.harvest.settings import LEAST_THROTTLE, HarvestSettings
 from engine.multiway.measure import measure
 from engine.multiway.predicate import Predicate
@@ -230,27 +231,29 @@ def setting_of(
     return Setting(chosen.counts, rankings)
 
 
+def is_quick(settings: HarvestSettings, throttle: float) -> bool:
+    """Return whether settings can be made by compiled code alone, see `quick_setting`."""
+    return settings.scores == "ages" and settings.optimiser == "exact" and throttle != 1.0
+
+
 def quick_setting(
     learnt: Learnt, shape: JoinShape, throttle: float, settings: HarvestSettings
 ) -> tuple[Setting, ReadPlan] | None:
     """Return the setting of `setting_of` and its plan; None where there is no short way to it."""
-    if (
-        learnt.indexed is not None or settings.scores != "ages" or settings.optimiser != "exact"
-        or throttle == 1.0
-    ):  # fmt: skip
+    if learnt.indexed is not None or not is_quick(settings, throttle):
         return None
-    layout, rankings = layout_of(
-        shape, learnt.rates, learnt.comparisons, learnt.passes, learnt.ages
-    )
-    limit = throttle * float(layout.full_cost[0])
-    if not np.isfinite(layout.full_cost[0] + layout.full_output[0]):
-        return None
-    found = optimum_within(layout, limit)
-    if found is None:
-        return None
+    found = chosen(shape, throttle, learnt.rates, learnt.comparisons, learnt.passes, learnt.ages)
+    return (named(found, shape), found.plan) if found.counts.size else None
+
+
+def named(found: Chosen, shape: JoinShape) -> Setting:
+    """Return a setting that compiled code has made."""
     basic = shape.basic[shape.orders].tolist()
-    ranked_of = [[rankings[i, hop, :n] for hop, n in enumerate(own)] for i, own in enumerate(basic)]
-    return Setting(found.counts, ranked_of), plan_of_counts(shape, found.counts, rankings)
+    rankings = found.rankings
+    return Setting(
+        found.counts,
+        [[rankings[i, hop, :n] for hop, n in enumerate(own)] for i, own in enumerate(basic)],
+    )
 
 
 def plan_from(

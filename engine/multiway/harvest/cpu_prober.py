@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.multiway.exact.join import constant_of
+from engine.multiway.harvest.found import NOT_FOUND, Finder
 from engine.multiway.harvest.indexes import ranges
 from engine.multiway.harvest.layout import (
     WHOLE,
     Admitted,
     HarvestRules,
+    Plans,
     ProbeBatch,
     Probed,
     ReadPlan,
     Tuples,
+    alone,
     together,
 )
 from engine.multiway.harvest.matching import matching_of
-from engine.multiway.harvest.prober import NEXT, OutputBatch, Slices, in_chunks, no_results
+from engine.multiway.harvest.prober import (
+    NEXT,
+    OutputBatch,
+    Slices,
+    in_chunks,
+    no_results,
+    room_for,
+)
+from engine.multiway.harvest.ranked import RankedMatches
 from engine.multiway.harvest.tiled import tiled
 from engine.multiway.harvest.walk import walk_on
-from engine.multiway.harvest.walk_layout import NOT_FOUND, WalkJoin, new_walk
+from engine.multiway.harvest.walk_layout import WalkJoin, new_walk
 from engine.multiway.predicate import Predicate, condition
 from engine.multiway.streams import MultiStreams
 from engine.runtime.jit import Floats, Ints
@@ -62,10 +73,9 @@ def _taken(kept: _Kept, wanted: Ints) -> Iterator[OutputBatch]:
         yield OutputBatch(kept.members[rows], kept.importance[rows])
 
 
-def _grown(values: Any, room: int) -> Any:  # noqa: ANN401 - an array
-    """Return an array of other length whose first values are the same."""
-    found = np.empty((room, *values.shape[1:]), values.dtype)
-    kept = min(room, values.shape[0])
+def _grown(values: Any, found: Any) -> Any:  # noqa: ANN401 - arrays
+    """Return an array of other length with the same first values."""
+    kept = min(found.shape[0], values.shape[0])
     found[:kept] = values[:kept]
     return found
 
@@ -91,8 +101,10 @@ class CpuProber:
     ) -> None:  # fmt: skip
         self._streams, self._rules, self._predicate = streams, rules, predicate
         self._whole = whole
-        self.condition = condition(predicate)
-        self.tiles = tiled(streams, predicate)
+        self.condition, self.constant = condition(predicate), constant_of(streams, rules.combine)
+        self.finder: Finder | None = tiled(streams, predicate)
+        if predicate.kind == "band":
+            self.finder = RankedMatches(streams, rules.window, predicate.bound)
         self.threads, self._slices = threads, Slices(threads)
         self._join: WalkJoin | None = None
         self._plan: ReadPlan | None = None
@@ -101,22 +113,22 @@ class CpuProber:
         self._each = float(_FIRST)
         self._places: Ints = self._sent[:0]
 
-    def joined(self, admitted: Admitted, plans: Sequence[ReadPlan]) -> WalkJoin:
+    def joined(self, admitted: Admitted, plans: Plans) -> WalkJoin:
         """Return the join by some plans, of windows to which all tuples were admitted."""
         if self._join is None:
             streams, rules = self._streams, self._rules
             matching = matching_of(streams, rules.window, self._predicate)
             matching.position[:] = admitted.place
             self._join = WalkJoin(
-                streams, rules, constant_of(streams, rules.combine),
-                matching, admitted, together(plans),
+                streams, rules, self.constant,
+                matching, admitted, plans,
             )  # fmt: skip
-        return self._join._replace(plans=together(plans))
+        return self._join._replace(plans=plans)
 
     def _with(self, admitted: Admitted, plan: ReadPlan, new: Ints) -> WalkJoin:
         """Return the join with the positions of admitted tuples up to date; the last are new."""
         if self._join is None:
-            self._join = self.joined(admitted, [self._whole])
+            self._join = self.joined(admitted, alone(self._whole))
         for stream, count in enumerate(new.tolist()):
             number = int(admitted.number[stream])
             at = int(admitted.first[stream])
@@ -125,7 +137,10 @@ class CpuProber:
             self._join.matching.position[places] = np.arange(begin, at + number)
             self._sent[stream] = number
         if plan is not self._plan:
-            self._plan, self._join = plan, self._join._replace(plans=together([self._whole, plan]))
+            self._plan, self._join = (
+                plan,
+                self._join._replace(plans=together([alone(self._whole), alone(plan)])),
+            )
         return self._join
 
     def count(self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch) -> Probed:
@@ -142,7 +157,7 @@ class CpuProber:
         def work(begin: int, end: int) -> None:
             walk, progress = new_walk(self._streams, join.plans), np.array([begin, 0, 0])
             room = min(KEPT, max(1, int(self._each * (end - begin))))
-            members, importance = np.empty((room, hops + 1), np.int64), np.empty(room)
+            members, importance = room_for(room, hops + 1, join.constant)
             last = end
             while not walk_on(
                 join,
@@ -160,7 +175,8 @@ class CpuProber:
                 if room == 0:
                     last = int(progress[NEXT])
                     kept[begin] = _kept(begin, out.outputs[begin:last], members, importance)
-                members, importance = _grown(members, room), _grown(importance, room)
+                more = room_for(room, hops + 1, join.constant)
+                members, importance = _grown(members, more[0]), _grown(importance, more[1])
             if last == end:
                 kept[begin] = _kept(begin, out.outputs[begin:end], members, importance)
 
@@ -209,7 +225,7 @@ class CpuProber:
                 out,
             )
 
-        return in_chunks(hops, write)
+        return in_chunks(hops, write, join.constant)
 
 
 def _tuples_of(batch: ProbeBatch) -> Tuples:

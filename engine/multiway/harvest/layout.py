@@ -207,18 +207,24 @@ def whole_plan(orders: Sequence[Sequence[int]], windows: Windows) -> ReadPlan:
     return plan_of(orders, [[[(0, sizes[other] + 1)] for other in order] for order in orders])
 
 
-def together(plans: Sequence[ReadPlan]) -> Plans:
+def alone(plan: ReadPlan) -> Plans:
+    """Return a plan as the only one of a layout."""
+    return Plans(plan.order, plan.runs[None], plan.first[None], plan.youngest, plan.oldest)
+
+
+def together(parts: Sequence[Plans]) -> Plans:
     """Return plans of the same join orders as one layout.
 
     Examples
     --------
     >>> plan = plan_of([[1], [0]], [[[(0, 3), (5, 6)]], [[]]])
-    >>> together([plan, plan]).first.tolist()
+    >>> together([alone(plan), alone(plan)]).first.tolist()
     [[0, 2, 2], [2, 4, 4]]
     """
-    before = np.cumsum([0, *(plan.youngest.size for plan in plans[:-1])])
-    youngest, oldest = (np.concatenate([plan[at] for plan in plans]) for at in (3, 4))
+    before = np.cumsum([0, *(part.youngest.size for part in parts[:-1])])
+    youngest, oldest = (np.concatenate([part[at] for part in parts]) for at in (3, 4))
     return Plans(
-        plans[0].order, np.array([plan.runs for plan in plans]),
-        np.array([plan.first for plan in plans]) + before[:, None], youngest, oldest,
+        parts[0].order, np.concatenate([part.runs for part in parts]),
+        np.concatenate([part.first + at for part, at in zip(parts, before, strict=True)]),
+        youngest, oldest,
     )  # fmt: skip

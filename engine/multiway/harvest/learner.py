@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.multiway.fractions.histograms import empty_histograms, learn
 from engine.multiway.harvest.layout import Admitted, ProbeBatch, Probed, ReadPlan
-from engine.multiway.harvest.lessons import Classes, Lessons, learn_counts
+from engine.multiway.harvest.lessons import Classes
 from engine.multiway.harvest.prober import Prober
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import MultiStreams, Windows, basic_counts
@@ -64,7 +64,7 @@ def empty_ages(basic: Sequence[int]) -> Floats:
 
 
 @jit
-def _forget(values: Floats, part: float) -> bool:
+def scaled_down(values: Floats, part: float) -> bool:
     """Scale values down; return whether any has changed."""
     changed, flat = False, values.reshape(-1)
     for k in range(flat.size):
@@ -201,11 +201,6 @@ class Learner:
         buckets = self.learnt.histograms.shape[1]
         return Classes(settings.basic_window, basic, window, buckets)
 
-    def take(self, lessons: Lessons, interval: int) -> None:
-        """Learn from the sampled tuples of an interval."""
-        own = self.learnt
-        learn_counts(lessons, interval, own.comparisons, own.passes, own.ages, own.histograms)
-
     def adapted(self, pushes: Ints) -> None:
         """Record an interval's pushes, and scale older observations down."""
         some = pushes > 0
@@ -220,5 +215,5 @@ class Learner:
             counts.append(learnt.indexed.candidates)
         changed = False
         for values in counts:
-            changed |= _forget(values, forget)
+            changed |= scaled_down(values, forget)
         return changed

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from engine.multiway.harvest import layout
-from engine.multiway.harvest.adapt import throttle_after
+from engine.multiway.harvest.adapt import is_quick, named, throttle_after
 from engine.multiway.harvest.clock import empty_intervals, run_clock, run_untimed
 from engine.multiway.harvest.cpu_prober import CpuProber
-from engine.multiway.harvest.layout import Probed, ReadPlan
+from engine.multiway.harvest.intervals import Intervals, plans_ahead
+from engine.multiway.harvest.layout import Plans, Probed
 from engine.multiway.harvest.lessons import Lessons
-from engine.multiway.harvest.prober import OutputBatch, no_results
+from engine.multiway.harvest.prober import OutputBatch
 from engine.multiway.harvest.state import UNLIMITED, HarvestState, Step
-from engine.multiway.harvest.untimed import Slice, Span, Untimed
+from engine.multiway.harvest.untimed import Span, Untimed
 from engine.runtime.jit import Floats, Ints, jit
 from engine.runtime.work import rows_done
 
@@ -25,6 +27,19 @@ def _added_up(total: float, values: Floats) -> float:
     for value in values:
         total += value
     return total
+
+
+@jit
+def _by_interval(out: Probed, edges: Ints, before: int) -> tuple[Ints, Ints]:
+    """Return comparisons and outputs by interval, without the outputs of tuples before a place."""
+    comparisons, outputs = np.zeros(edges.size - 1, np.int64), np.zeros(edges.size - 1, np.int64)
+    for own in range(edges.size - 1):
+        for k in range(edges[own], edges[own + 1]):
+            for hop in range(out.comparisons.shape[1]):
+                comparisons[own] += out.comparisons[k, hop]
+            if k >= before:
+                outputs[own] += out.outputs[k]
+    return comparisons, outputs
 
 
 class GrubJoin(HarvestState):
@@ -83,57 +98,54 @@ class GrubJoin(HarvestState):
         """Run a join whose comparisons take no time, many intervals at once."""
         shred = self._throttle if self._throttle < 1 else layout.WHOLE
         start = self._start if self._emit else UNLIMITED
-        for span in untimed.spans():
-            pushes = untimed.pushes(span)
-            plans = self._plans(span, pushes, untimed.lessons(span, self._whole, shred))
-            out = no_results(int(span.edges[-1] - span.edges[0]), self._streams.number - 1)
-            for given in untimed.outputs(span, plans, shred, out, start):
-                if isinstance(given, OutputBatch):
-                    yield given
-                else:
-                    self._came(span, given)
-            run_untimed(
-                self._streams, self._rules, untimed.admitted, self._clock,
-                self._order[span.edges[0] : span.edges[-1]], self._stream_of,
-            )  # fmt: skip
-            self._record(span, pushes, out)
+        with ThreadPoolExecutor(1) as pool:
+            for span in untimed.spans():
+                pushes = untimed.pushes(span)
+                lessons = untimed.lessons(span, self._whole, shred)
+                counted = pool.submit(
+                    run_untimed, self._streams, self._rules, untimed.admitted, self._clock,
+                    self._order[span.edges[0] : span.edges[-1]], self._stream_of,
+                )  # fmt: skip
+                plans = self._plans(span, pushes, lessons)
+                out = untimed.results(span)
+                for given in untimed.outputs(span, plans, shred, out, start):
+                    if isinstance(given, OutputBatch):
+                        yield given
+                    else:
+                        rows_done(given[1] - given[0])
+                counted.result()
+                self._record(span, pushes, out)
 
-    def _plans(self, span: Span, pushes: Ints, lessons: Lessons) -> list[ReadPlan]:
+    def _plans(self, span: Span, pushes: Ints, lessons: Lessons) -> Plans:
         """Learn and adapt from interval to interval; return what all of them read."""
-        plans, number = [self._whole], [*span.number.tolist(), span.after]
-        for own in range(span.number.size):
+        settings, learnt = self._settings, self._learner.learnt
+        number = np.array([*span.number.tolist(), span.after], np.int64)
+        given = Intervals(pushes, number, settings.adapt_every, settings.forget)
+        parts, own = [layout.alone(self._whole)], 0
+        while own < span.number.size:
             if self._stale:
                 self._configure()
-            plans.append(self._plan)
-            self._learner.take(lessons, own)
-            empty = number[own + 1] - number[own] - 1
-            if number[own + 1] < 0:
-                break
-            self._learner.adapted(pushes[own])
-            self._stale = self._settings.shedding == "harvest"
-            while empty > 0 and self._learner.forget():
-                empty -= 1
-        return plans
-
-    def _came(self, span: Span, those: Slice) -> None:
-        """Count the tuples of a slice of a span, which were joined as they came."""
-        base = int(span.edges[0])
-        places = self._order[base + those[0] : base + those[1]]
-        came = np.bincount(self._stream_of[places], minlength=self._streams.number)
-        self._clock.total[layout.PUSHES] += came
-        self._clock.total[layout.POPS] += came
-        rows_done(places.size)
+            plans, last = plans_ahead(
+                self._shape, self._throttle, lessons, given, own, self._plan,
+                is_quick(settings, self._throttle), learnt.rates, learnt.comparisons,
+                learnt.passes, learnt.ages, learnt.histograms,
+            )  # fmt: skip
+            if last.counts.size:
+                self.setting, self._plan = named(last, self._shape), last.plan
+            self._stale = True
+            parts.append(plans)
+            own += len(plans.runs)
+        return layout.together(parts)
 
     def _record(self, span: Span, pushes: Ints, out: Probed) -> None:
-        """Record the results of the intervals of a span."""
+        """Record the results of the intervals of a span, whose tuples were joined as they came."""
         base, every = int(span.edges[0]), self._settings.adapt_every
         ts = self._streams.ts[self._order[base : span.edges[-1]]]
         before = int(np.searchsorted(ts, self._start))
-        out.outputs[:before] = 0
         self.importance = _added_up(self.importance, out.importance[before:])
-        begins = span.edges[:-1] - base
-        comparisons = np.add.reduceat(out.comparisons.sum(axis=1), begins).tolist()
-        outputs = np.add.reduceat(out.outputs, begins).tolist()
+        comparisons, outputs = (
+            own.tolist() for own in _by_interval(out, span.edges - base, before)
+        )  # fmt: skip
         none = (0,) * self._streams.number
         for own, number in enumerate(span.number.tolist()):
             came, last = tuple(pushes[own].tolist()), span.after < 0 and own == len(outputs) - 1
@@ -141,6 +153,7 @@ class GrubJoin(HarvestState):
             self.steps.append(
                 Step(at, self._throttle, beta, came, came, none, comparisons[own], outputs[own])
             )
+        self._clock.total[[layout.PUSHES, layout.POPS]] += pushes.sum(axis=0)
         self.comparisons += sum(comparisons)
         self.outputs += sum(outputs)
 

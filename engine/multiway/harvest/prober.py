@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from sys import getrefcount
+from threading import Lock
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -58,6 +60,48 @@ def no_results(tuples: int, hops: int) -> Probed:
     )
 
 
+def room_for(rows: int, sides: int, constant: float) -> tuple[Ints, Floats]:
+    """Return room for the members of outputs and their importance, which is that of all or NaN."""
+    return np.empty((rows, sides), np.int64), np.full(rows, constant)
+
+
+class OutputRooms:
+    """Room for batches of outputs, given again once nobody holds what was written there.
+
+    Fresh memory costs as much as what is written to it: the system clears it page by page.
+
+    Parameters
+    ----------
+    sides : int
+        m.
+    constant : float
+        Importance of every output; NaN if it differs.
+    most : int
+        Rooms that are kept.
+    """
+
+    def __init__(self, sides: int, constant: float, most: int) -> None:
+        self._sides, self._constant, self._most = sides, constant, most
+        self._lock = Lock()
+        self._rooms: list[tuple[Ints, Floats]] = []
+        self._unheld = [0, 0]
+
+    def take(self, rows: int) -> tuple[Ints, Floats]:
+        """Return room for the members and the importance of so many outputs."""
+        with self._lock:
+            for room in self._rooms:
+                if _holders(room) == self._unheld and room[1].size == rows:
+                    return room
+            room = room_for(rows, self._sides, self._constant)
+            self._unheld = _holders(room)
+            self._rooms = [*self._rooms, room][-self._most :]
+        return room
+
+
+def _holders(room: tuple[Ints, Floats]) -> list[int]:
+    return [getrefcount(own) for own in room]
+
+
 MakeProber = Callable[[MultiStreams, HarvestRules, Predicate, ReadPlan], Prober]
 
 
@@ -78,12 +122,14 @@ class Slices:
         list(self._pool.map(work, edges[:-1], edges[1:]))
 
 
-def in_chunks(hops: int, write: Callable[[Ints, Floats, Ints], bool]) -> Iterator[OutputBatch]:
+def in_chunks(
+    hops: int, write: Callable[[Ints, Floats, Ints], bool], constant: float = np.nan
+) -> Iterator[OutputBatch]:
     """Yield what ``write(members, importance, progress)`` writes, until it returns True."""
     progress = np.zeros(3, np.int64)
     done = False
     while not done:
-        members, importance = np.empty((CHUNK, hops + 1), np.int64), np.empty(CHUNK)
+        members, importance = room_for(CHUNK, hops + 1, constant)
         progress[WRITTEN] = 0
         done = write(members, importance, progress)
         if progress[WRITTEN]:

@@ -6,8 +6,6 @@ the exact join (`engine.multiway.exact.tiles`). No tuple may have been dropped.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from engine.multiway.exact.compaction import by_row
@@ -15,9 +13,10 @@ from engine.multiway.exact.layout import TILES, Narrow
 from engine.multiway.exact.plan import plan_of
 from engine.multiway.exact.screen import screen_of
 from engine.multiway.exact.tiles import ROWS, Finder
+from engine.multiway.harvest.found import Found, Slice, begun
 from engine.multiway.harvest.layout import WHOLE, Flags, Tuples
 from engine.multiway.harvest.walk import run_bounds
-from engine.multiway.harvest.walk_layout import Found, WalkJoin
+from engine.multiway.harvest.walk_layout import WalkJoin
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams
 from engine.runtime.blas import one_blas_thread
@@ -62,49 +61,46 @@ class TiledMatches:
         self._value = streams.attributes.value
         self._screen = screen_of(predicate, self._value)
 
-    def found(
-        self, join: WalkJoin, tuples: Tuples, cut: tuple[int, int], known: Found | None = None
-    ) -> Found:
-        """Return the matches of the tuples of a slice, by hop as far as each can come.
+    def ready(self, begin: int, last: int) -> None:
+        """Do nothing: what is multiplied depends on the plans."""
 
-        Parameters
-        ----------
-        known : Found, optional
-            Of the tuples of the first plan, in their order: they are not sought again.
+    def found(
+        self, join: WalkJoin, tuples: Tuples, cut: Slice, ready: None, known: Found | None = None
+    ) -> Found:
+        """Return the matches of the tuples of a slice, see `engine.multiway.harvest.found.Finder`.
+
+        O(tuples of the runs * width), by BLAS.
         """
-        plans, size = join.plans, tuples.place.size
-        hops = plans.order.shape[1]
-        begin, end = np.zeros((2, hops, size), np.int64)
-        places: list[Narrow | Ints] = []
-        total = 0
-        rows = np.arange(*cut)
-        if known is not None:
-            first = tuples.plan == 0
-            at = np.flatnonzero(first)
-            begin[:, at], end[:, at] = known.begin, known.end
-            places, total = [known.place], known.place.size
-            rows = rows[~first[rows]]
+        del ready
+        plans, first = join.plans, cut[0]
+        found, rows, _ = begun(tuples, cut, plans.order.shape[0], known)
+        rows.sort()
+        places: list[Narrow | Ints] = [found.place]
+        total = found.place.size
         whole = plans.runs[tuples.plan[rows], tuples.stream[rows]]
         rows = rows[(np.diff(whole, axis=1) > 0).all(axis=1)]
         finder = Finder(self._screen, self._value, _NO_SHIFT)
         with one_blas_thread():
-            for hop in range(hops):
-                pairs = self._pairs(finder, join, tuples, rows, hop)
+            for hop in range(plans.order.shape[1]):
+                pairs = self._pairs(finder, join, tuples, rows, hop, found)
                 pairs[:, 0] = np.searchsorted(rows, pairs[:, 0])
-                ends, found = np.zeros(rows.size + 1, np.int64), np.empty(len(pairs), np.int32)
-                by_row(pairs, 0, ends, found)
-                begin[hop, rows], end[hop, rows] = total + ends[:-1], total + ends[1:]
-                places.append(found)
-                total += found.size
+                ends, own = np.zeros(rows.size + 1, np.int64), np.empty(len(pairs), np.int32)
+                by_row(pairs, 0, ends, own)
+                found.begin[hop, rows - first] = total + ends[:-1]
+                found.end[hop, rows - first] = total + ends[1:]
+                places.append(own)
+                total += own.size
                 rows = rows[ends[1:] > ends[:-1]]
-        return Found(begin, end, np.concatenate(places).astype(np.int64))
+        return found._replace(place=np.concatenate(places).astype(np.int64))
 
     def _pairs(
-        self, finder: Finder, join: WalkJoin, tuples: Tuples, rows: Ints, hop: int
-    ) -> Narrow:
+        self, finder: Finder, join: WalkJoin, tuples: Tuples, rows: Ints, hop: int,
+        out: Found,
+    ) -> Narrow:  # fmt: skip
         """Return which tuples, as numbered in the slice's, agree with which places at a hop.
 
-        The runs of a tuple follow each other, and its places ascend within a run.
+        The runs of a tuple follow each other, and its places ascend within a run. How many tuples
+        are read is written to `out`.
         """
         plans, found = join.plans, [np.zeros((0, 2), np.int32)]
         group = tuples.plan[rows] * plans.order.shape[0] + tuples.stream[rows]
@@ -120,13 +116,16 @@ class TiledMatches:
                 # beside what all of some rows have in reach, their own time is tried
                 reach = int((high - low).max())
                 together = min(ROWS, max(_FEWEST, reach // 4))
+                part = tuples.shred[some] if hop == 0 else np.full(some.size, WHOLE)
+                out.read[hop, some - out.first] += np.floor(
+                    (high - low) * np.minimum(part, 1.0)
+                ).astype(np.int64)
                 columns = np.arange(low[0], max(low[0], high[-1]), dtype=np.int32)
                 finder.blocks(place, columns, low, high, together)
                 pairs = finder.pairs
                 at = np.searchsorted(place, pairs[:, 0])
-                shred = tuples.shred[some[at]] if hop == 0 else np.full(at.size, WHOLE)
-                read = _is_taken(high[at] - 1 - pairs[:, 1], shred)
-                pairs = np.stack([some[at], pairs[:, 1]], axis=1)[read]
+                taken = _is_taken(high[at] - 1 - pairs[:, 1], part[at])
+                pairs = np.stack([some[at], pairs[:, 1]], axis=1)[taken]
                 found.append(pairs.astype(np.int32))
         return np.concatenate(found)
 
@@ -137,12 +136,3 @@ def tiled(streams: MultiStreams, predicate: Predicate) -> TiledMatches | None:
     if predicate.equal or not len(value) or plan_of(predicate, value.shape[1]) != TILES:
         return None
     return TiledMatches(streams, predicate)
-
-
-def joined_up(parts: Sequence[tuple[Found, tuple[int, int]]]) -> Found:
-    """Return the matches of slices that follow each other, of which each knows its own."""
-    first = np.cumsum([0, *(found.place.size for found, _ in parts)])
-    begins = [own.begin[:, slice(*cut)] + at for (own, cut), at in zip(parts, first, strict=False)]
-    ends = [own.end[:, slice(*cut)] + at for (own, cut), at in zip(parts, first, strict=False)]
-    places = np.concatenate([found.place for found, _ in parts])
-    return Found(np.concatenate(begins, axis=1), np.concatenate(ends, axis=1), places)

@@ -9,38 +9,42 @@ tuples walk, on all cores, each by the plan of its interval.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.multiway.harvest.cpu_prober import CpuProber
+from engine.multiway.harvest.found import NOT_FOUND, Found, Slice
 from engine.multiway.harvest.layout import (
     WHOLE,
     Flags,
+    Plans,
     Probed,
     ReadPlan,
     Tuples,
     admitted_all,
+    alone,
 )
 from engine.multiway.harvest.lessons import Classes, Lessons, count_lessons, no_lessons
-from engine.multiway.harvest.prober import CHUNK, WRITTEN, OutputBatch, no_results
-from engine.multiway.harvest.tiled import joined_up
+from engine.multiway.harvest.prober import CHUNK, WRITTEN, OutputBatch, OutputRooms, no_results
 from engine.multiway.harvest.walk import walk_on
-from engine.multiway.harvest.walk_layout import NOT_FOUND, Found, WalkJoin, new_walk
+from engine.multiway.harvest.walk_layout import WalkJoin, new_walk
 from engine.multiway.streams import MultiStreams
 from engine.runtime.executors import ordered_map
-from engine.runtime.jit import Ints
+from engine.runtime.jit import Ints, jit
 from engine.runtime.work import as_here
 
 SPAN = 1 << 16
-"""Tuples of a span, about; an interval is in one."""
-SLICE = 1 << 13
-"""Tuples that a thread joins at once."""
-Slice = tuple[int, int]
+"""Tuples of a span, about, or more in long windows; an interval is in one."""
+SLICE = 1 << 14
+"""Tuples that a thread joins at once, or as many as are in reach: what is in reach is put in order
+for each slice."""
+_Known = tuple[Any, Found]
+"""Of a slice: what its matches are found by, and those of its sampled tuples."""
 
 
 class Span(NamedTuple):
@@ -79,14 +83,18 @@ class Untimed:
         self._prober, self._classes = prober, classes
         self.admitted = admitted_all(streams)
         self._ts = streams.ts[order]
-        self._known: Found | None = None
+        self._most = max(SLICE, in_reach(self._ts, int(classes.window.max(initial=0))))
+        self._span = max(SPAN, 4 * self._most)
+        self._known: list[_Known] = []
+        self._results = no_results(0, streams.number - 1)
+        self._rooms = OutputRooms(streams.number, prober.constant, 4 * prober.threads)
 
     def spans(self) -> Iterator[Span]:
         """Yield all spans."""
         after, every, size = self._ts - self._t0, self._every, self._order.size
         begin = 0
         while begin < size:
-            end = min(begin + SPAN, size)
+            end = min(begin + self._span, size)
             if end < size:
                 number = int(after[end]) // every
                 end = int(np.searchsorted(after, number * every))
@@ -102,58 +110,76 @@ class Untimed:
 
     def pushes(self, span: Span) -> Ints:
         """Return how many tuples come in each interval: (intervals, m) int64."""
-        m, size = self._streams.number, span.number.size
-        interval = np.repeat(np.arange(size), np.diff(span.edges))
         stream = self._stream_of[self._order[span.edges[0] : span.edges[-1]]]
-        return np.bincount(interval * m + stream, minlength=m * size).reshape(size, m)
+        return _pushes(stream, span.edges - span.edges[0], self._streams.number)
+
+    def results(self, span: Span) -> Probed:
+        """Return room for the results of a span's tuples, in place of those of the span before."""
+        size = int(span.edges[-1] - span.edges[0])
+        if self._results.outputs.size < size:
+            self._results = no_results(size, self._streams.number - 1)
+        own = self._results
+        return Probed(
+            own.comparisons[:size], own.passes[:size], own.outputs[:size], own.importance[:size]
+        )
 
     def lessons(self, span: Span, whole: ReadPlan, shred: float) -> Lessons:
         """Return what there is to learn in each interval."""
-        order = self._order[span.edges[0] : span.edges[-1]]
+        base = int(span.edges[0])
+        order = self._order[base : span.edges[-1]]
         taken = np.flatnonzero(self._sampled[order])
         place = order[taken]
         plan = np.zeros(place.size, np.int64)
         tuples = Tuples(place, self._stream_of[place], plan, np.full(place.size, shred))
-        first = np.searchsorted(taken + span.edges[0], span.edges)
+        first = np.searchsorted(taken + base, span.edges)
         out = no_results(place.size, self._streams.number - 1)
         found = no_lessons(first, tuples.stream, out, self._classes)
         begins = span.number * self._every + self._t0
-        join = self._prober.joined(self.admitted, [whole])
+        join = self._prober.joined(self.admitted, alone(whole))
 
-        def work(cut: Slice) -> tuple[Lessons, Found]:
+        def work(cut: Slice) -> tuple[Lessons, _Known]:
             own = no_lessons(first, tuples.stream, out, self._classes)
-            matches = self._matches(join, tuples, cut, None)
-            for batch in self._walked(join, matches, tuples, cut, out, emit=True):
+            ready = self._ready(base, cut)
+            low, high = np.searchsorted(taken, cut).tolist()
+            matches = self._found(join, tuples, (low, high), ready, None)
+            for batch in self._walked(join, matches, tuples, (low, high), out, emit=True):
                 count_lessons(
                     self._streams.ts, batch.members, begins, whole.order, self._classes, own.ages,
                     own.lags,
                 )  # fmt: skip
-            return own, matches
+            return own, (ready, matches)
 
-        cuts, parts = _slices(0, place.size, self._prober.threads), []
+        cuts = _slices(order.size, self._most, self._prober.threads)
+        self._known = []
         with ThreadPoolExecutor(self._prober.threads, **as_here()) as pool:
-            for cut, (own, matches) in zip(cuts, pool.map(work, cuts), strict=True):
+            for own, known in pool.map(work, cuts):
                 np.add(found.ages, own.ages, out=found.ages)
                 np.add(found.lags, own.lags, out=found.lags)
-                parts.append((matches, cut))
-        self._known = joined_up(parts) if self._prober.tiles is not None else None
+                self._known.append(known)
         return found
 
-    def _matches(
-        self, join: WalkJoin, tuples: Tuples, cut: Slice, known: Found | None
+    def _ready(self, base: int, cut: Slice) -> Any:  # noqa: ANN401 - the finder's
+        """Return what the matches of a slice are found by, whatever the plans."""
+        finder = self._prober.finder
+        if finder is None:
+            return None
+        return finder.ready(int(self._ts[base + cut[0]]), int(self._ts[base + cut[1] - 1]))
+
+    def _found(
+        self, join: WalkJoin, tuples: Tuples, cut: Slice, ready: Any, known: Found | None  # noqa: ANN401
     ) -> Found:  # fmt: skip
         """Return what is found before the walks."""
-        tiles = self._prober.tiles
-        return NOT_FOUND if tiles is None else tiles.found(join, tuples, cut, known)
+        finder = self._prober.finder
+        return NOT_FOUND if finder is None else finder.found(join, tuples, cut, ready, known)
 
     def outputs(
-        self, span: Span, plans: Sequence[ReadPlan], shred: float, out: Probed, start: int
+        self, span: Span, plans: Plans, shred: float, out: Probed, start: int
     ) -> Iterator[OutputBatch | Slice]:
         """Yield the outputs of a span from a tick on; behind those of each slice, the slice.
 
         Parameters
         ----------
-        plans : sequence of ReadPlan
+        plans : Plans
             What sampled tuples read, and the others of each interval.
         out : Probed
             Written.
@@ -162,39 +188,35 @@ class Untimed:
         """
         base = int(span.edges[0])
         place = self._order[base : span.edges[-1]]
-        plan = np.repeat(np.arange(1, span.number.size + 1), np.diff(span.edges))
-        sampled = self._sampled[place]
-        plan[sampled] = 0
-        tuples = Tuples(
-            place, self._stream_of[place], plan, np.where(sampled, shred, WHOLE)
-        )  # fmt: skip
+        tuples = _tuples_of(place, self._stream_of, self._sampled, span.edges - base, shred)
         join = self._prober.joined(self.admitted, plans)
         before = int(np.searchsorted(self._ts, start)) - base
         source = partial(self._slice, join, tuples, out, min(max(0, before), place.size))
-        cuts = _slices(0, place.size, self._prober.threads)
-        yield from ordered_map(source, cuts, self._prober.threads)
+        cuts = zip(_slices(place.size, self._most, self._prober.threads), self._known, strict=True)
+        yield from ordered_map(source, list(cuts), self._prober.threads)
 
     def _slice(
-        self, join: WalkJoin, tuples: Tuples, out: Probed, before: int, cut: Slice
+        self, join: WalkJoin, tuples: Tuples, out: Probed, before: int, given: tuple[Slice, _Known]
     ) -> Iterator[OutputBatch | Slice]:
-        begin, end = cut
-        found = self._matches(join, tuples, cut, self._known)
+        (begin, end), (ready, known) = given
+        found = self._found(join, tuples, (begin, end), ready, known)
         middle = min(max(begin, before), end)
         for _ in self._walked(join, found, tuples, (begin, middle), out, emit=False):
             pass
         yield from self._walked(join, found, tuples, (middle, end), out, emit=True)
-        yield cut
+        yield begin, end
 
     def _walked(
         self, join: WalkJoin, found: Found, tuples: Tuples, cut: Slice, out: Probed, *, emit: bool
     ) -> Iterator[OutputBatch]:
         """Yield the outputs of some tuples, or count them."""
-        sides, condition = self._streams.number, self._prober.condition
-        progress, walk = np.array([cut[0], 0, 0]), new_walk(self._streams, join.plans)
+        condition = self._prober.condition
+        progress = np.array([cut[0], 0, 0])
+        walk = new_walk(self._streams, join.plans, found.place if found.begin.size else None)
         room = CHUNK if emit else 0
         done = cut[0] == cut[1]
         while not done:
-            members, importance = np.empty((room, sides), np.int64), np.empty(room)
+            members, importance = self._rooms.take(room)
             progress[WRITTEN] = 0
             done = walk_on(
                 join, condition, found, tuples, cut[1], walk, members, importance, progress, out
@@ -206,10 +228,46 @@ class Untimed:
                 yield OutputBatch(members[:rows].copy(), importance[:rows].copy())
 
 
-def _slices(begin: int, end: int, threads: int) -> list[Slice]:
-    """Return slices that are all tuples from `begin` to `end` together."""
-    parts = max(1, min(-(-(end - begin) // SLICE), 1 << 20))
+@jit
+def _tuples_of(
+    place: Ints, stream_of: Ints, sampled: Flags, edges: Ints, shred: float
+) -> Tuples:  # fmt: skip
+    """Return the tuples of a span, sampled ones with the first plan, others with their own's."""
+    (stream, plan), part = np.empty((2, place.size), np.int64), np.empty(place.size)
+    for own in range(edges.size - 1):
+        for k in range(edges[own], edges[own + 1]):
+            stream[k] = stream_of[place[k]]
+            is_sampled = sampled[place[k]]
+            plan[k], part[k] = (0, shred) if is_sampled else (own + 1, WHOLE)
+    return Tuples(place, stream, plan, part)
+
+
+@jit
+def _pushes(stream: Ints, edges: Ints, streams: int) -> Ints:
+    found = np.zeros((edges.size - 1, streams), np.int64)
+    for own in range(edges.size - 1):
+        for k in range(edges[own], edges[own + 1]):
+            found[own, stream[k]] += 1
+    return found
+
+
+def in_reach(ts: Ints, window: int) -> int:
+    """Return how many tuples a window has of all streams together, if they come evenly.
+
+    Examples
+    --------
+    >>> in_reach(np.arange(100), 9)
+    10
+    """
+    if not ts.size:
+        return 0
+    return int(ts.size * min(1.0, (window + 1) / (int(ts[-1]) - int(ts[0]) + 1)))
+
+
+def _slices(size: int, most: int, threads: int) -> list[Slice]:
+    """Return slices of about `most` tuples or fewer that are all of them together."""
+    parts = max(1, -(-size // most))
     if parts == 1 and threads > 1:
-        parts = min(threads, max(1, (end - begin) // 256))
-    edges = np.linspace(begin, end, parts + 1).astype(np.int64).tolist()
+        parts = min(threads, max(1, size // 256))
+    edges = np.linspace(0, size, parts + 1).astype(np.int64).tolist()
     return list(pairwise(edges))

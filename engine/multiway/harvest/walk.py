@@ -14,16 +14,24 @@ from typing import Any
 
 import numpy as np
 
+from engine.multiway.harvest.found import Found
+from engine.multiway.harvest.last_hop import (
+    agrees,
+    last_matches,
+    repeated,
+    weigh_rows,
+    weigh_unwritten,
+    write_members,
+    write_near,
+)
 from engine.multiway.harvest.layout import WHOLE, Plans, Probed, Tuples
-from engine.multiway.harvest.matching import agree, find_matches
+from engine.multiway.harvest.matching import find_matches
 from engine.multiway.harvest.prober import NEXT, STARTED, WRITTEN
-from engine.multiway.harvest.walk_layout import UNKNOWN, Found, Walk, WalkJoin
+from engine.multiway.harvest.walk_layout import UNKNOWN, Walk, WalkJoin
 from engine.multiway.predicate import Condition
 from engine.runtime.jit import Floats, Integer, Ints, jit, kernel
 from gpu_kernels.multiway.predicates import BAND
-from gpu_kernels.multiway.walk import first_at_or_after, importance_of
-
-_EXACT = 2.0**53
+from gpu_kernels.multiway.walk import first_at_or_after
 
 
 @kernel
@@ -76,6 +84,13 @@ def run_bounds(
 
 
 @kernel
+def runs_of(plans: Plans, plan: Integer, stream: Integer, hop: Integer) -> tuple[Integer, Integer]:
+    """Return the runs that a plan reads at a hop: the first, and the one behind the last."""
+    first = plans.first[plan, stream]
+    return first + plans.runs[plan, stream, hop], first + plans.runs[plan, stream, hop + 1]
+
+
+@kernel
 def _reach(
     join: WalkJoin,
     condition: Condition,
@@ -87,119 +102,31 @@ def _reach(
 ) -> None:
     """Find what agrees with the tuple at a hop."""
     plans, admitted = join.plans, join.admitted
-    place, stream, plan, shred = (
-        tuples.place[k],
-        tuples.stream[k],
-        tuples.plan[k],
-        float(tuples.shred[k]),
-    )
-    other, number, read = plans.order[stream, hop], 0, 0
-    part = shred if hop == 0 else WHOLE
-    now = join.streams.ts[place]
-    first = plans.first[plan, stream]
-    for run in range(first + plans.runs[plan, stream, hop],
-                     first + plans.runs[plan, stream, hop + 1]):  # fmt: skip
-        bounds = walk.bounds[0 if shred == WHOLE else 1, run - plans.first[plan, 0]]
-        run_bounds(join, now, stream, other, run, bounds)
-        low, high = bounds[0], bounds[1]
-        if found.begin.size == 0:
+    place, stream, shred = tuples.place[k], tuples.stream[k], float(tuples.shred[k])
+    if found.begin.size > 0:
+        own = k - found.first
+        walk.begin[hop], walk.read[hop] = found.begin[hop, own], found.read[hop, own]
+        number = found.end[hop, own] - found.begin[hop, own]
+    else:
+        other, number, read = plans.order[stream, hop], np.int64(0), np.int64(0)
+        part = shred if hop == 0 else WHOLE
+        now = join.streams.ts[place]
+        first, last = runs_of(plans, tuples.plan[k], stream, hop)
+        matches = walk.matches[walk.begin[hop] :]
+        for run in range(first, last):
+            bounds = walk.bounds[0 if shred == WHOLE else 1, run - plans.first[tuples.plan[k], 0]]
+            run_bounds(join, now, stream, other, run, bounds)
+            low, high = bounds[0], bounds[1]
             number = find_matches(
                 join.streams, condition, admitted, join.matching, place, other, low, high,
-                part, walk.matches[hop], number,
+                part, matches, number,
             )  # fmt: skip
-        read += high - low if part > 1.0 else int(np.floor((high - low) * part))
-    if found.begin.size > 0:
-        for at in range(found.begin[hop, k], found.end[hop, k]):
-            walk.matches[hop, number] = found.place[at]
-            number += 1
+            read += high - low if part > 1.0 else int(np.floor((high - low) * part))
+        walk.read[hop] = read
     if condition.kind == BAND and hop > 0 and hop == plans.order.shape[1] - 1:
         for at in range(number):
-            walk.value[at] = join.matching.flat[walk.matches[hop, at]]
+            walk.value[at] = join.matching.flat[walk.matches[walk.begin[hop] + at]]
     walk.number[hop] = number
-    walk.read[hop] = read
-
-
-@kernel
-def _agrees(
-    join: WalkJoin, condition: Condition, stream: Integer, hop: Integer, other: Integer, walk: Walk
-) -> bool:
-    """Return whether a tuple agrees with all members before its hop."""
-    for before in range(hop):
-        member = walk.members[join.plans.order[stream, before]]
-        if not agree(condition, join.streams.attributes, join.matching, member, other):
-            return False
-    return True
-
-
-@kernel
-def _last(
-    join: WalkJoin, condition: Condition, stream: Integer, hop: Integer, walk: Walk
-) -> Integer:
-    """Write which matches of the last hop go on, and return how many."""
-    number, going, matches = walk.number[hop], np.int64(0), walk.matches[hop]
-    if not join.rules.clique or hop == 0:
-        for at in range(number):
-            walk.going[at] = matches[at]
-        return number
-    if condition.kind == BAND:
-        # rounding never turns an order round: what is near both ends is near all
-        least, most, bound = np.inf, -np.inf, condition.bound
-        for before in range(hop):
-            own = join.matching.flat[walk.members[join.plans.order[stream, before]]]
-            least, most = min(least, own), max(most, own)
-        for at in range(number):
-            value = walk.value[at]
-            walk.going[going] = matches[at]
-            going += np.int64((abs(value - least) <= bound) & (abs(value - most) <= bound))
-        return going
-    for at in range(number):
-        if _agrees(join, condition, stream, hop, matches[at], walk):
-            walk.going[going] = matches[at]
-            going += 1
-    return going
-
-
-@kernel
-def _written(
-    join: WalkJoin, other: Integer, at: Integer, end: Integer, walk: Walk, members: Ints,
-    importance: Floats, written: Integer, total: float,
-) -> float:  # fmt: skip
-    """Write outputs of the last hop, if there is any room for them; return their importance."""
-    sides, rows, begin = walk.members.size, end - at, written - at
-    if importance.size > 0:
-        for side in range(sides):
-            own = walk.members[side]
-            if side == other:
-                for k in range(at, end):
-                    members[begin + k, side] = walk.going[k]
-            else:
-                for k in range(written, written + rows):
-                    members[k, side] = own
-    if join.constant >= 0.0:
-        if importance.size > 0:
-            for k in range(written, written + rows):
-                importance[k] = join.constant
-        return total
-    for k in range(at, end):
-        walk.members[other] = walk.going[k]
-        value = importance_of(
-            join.rules.combine, join.streams.importance, walk.members, walk.members.size
-        )
-        total += value
-        if importance.size > 0:
-            importance[begin + k] = value
-    return total
-
-
-@kernel
-def _repeated(value: float, times: Integer) -> Any:  # noqa: ANN401 - numba's
-    """Return the sum of equal numbers as it comes about one by one."""
-    if value == np.floor(value) and value * times < _EXACT:
-        return value * times
-    total = 0.0
-    for _ in range(times):
-        total += value
-    return total
 
 
 @kernel
@@ -212,25 +139,34 @@ def _go_on(
     The walk has ended where ``walk.depth[0]`` is less than 0.
     """
     stream, hops = tuples.stream[k], join.plans.order.shape[1]
+    near = condition.kind == BAND and join.rules.clique and hops > 1 and importance.size > 0
+    weighed = not join.constant >= 0.0
     depth = walk.depth[0]
     while depth >= 0:
         if walk.number[depth] == UNKNOWN:
             _reach(join, condition, found, tuples, k, depth, walk)
         other = join.plans.order[stream, depth]
         if depth == hops - 1:
+            begin = written
             if walk.depth[1] == UNKNOWN:
-                walk.depth[1] = _last(join, condition, stream, depth, walk)
+                if near and importance.size - written >= walk.number[depth]:
+                    written = write_near(
+                        join, condition.bound, stream, other, walk, members, written
+                    )  # fmt: skip
+                    walk.depth[1] = walk.at[depth] = written - begin
+                else:
+                    walk.depth[1] = last_matches(join, condition, stream, depth, walk)
                 walk.passes[depth] += walk.depth[1]
             at, end = walk.at[depth], walk.depth[1]
             if importance.size > 0:
                 end = min(end, at + importance.size - written)
-            if end > at:
-                total = _written(
-                    join, other, at, end, walk, members, importance, written, total
-                )  # fmt: skip
-                if importance.size > 0:
-                    written += end - at
+                write_members(join, other, at, end, walk, members, written)
+                written += end - at
                 walk.at[depth] = end
+                if weighed:
+                    total = weigh_rows(join, members, importance, begin, written, total)
+            elif weighed:
+                total = weigh_unwritten(join, other, end, walk, total)
             if end < walk.depth[1]:
                 break
             depth -= 1
@@ -238,10 +174,11 @@ def _go_on(
         at, number = walk.at[depth], walk.number[depth]
         one = np.int64(-1)
         while at < number and one < 0:
-            if not (join.rules.clique and depth) or _agrees(
-                join, condition, stream, depth, walk.matches[depth, at], walk
+            own = walk.matches[walk.begin[depth] + at]
+            if not (join.rules.clique and depth) or agrees(
+                join, condition, stream, depth, own, walk
             ):
-                one = walk.matches[depth, at]
+                one = own
             at += 1
         walk.at[depth] = at
         if one < 0:
@@ -265,7 +202,8 @@ def walk_on(
     Parameters
     ----------
     members, importance : (room, m) int64, (room,) float64
-        Written from ``progress[WRITTEN]`` on. Without room, outputs are counted alone.
+        Written from ``progress[WRITTEN]`` on. Without room, outputs are counted alone. Importance
+        that is the same of all outputs is not written: it must be there.
     progress : (3,) int64
         `NEXT` is the first tuple.
 
@@ -303,6 +241,6 @@ def walk_on(
         outputs = walk.passes[walk.passes.size - 1]
         out.outputs[k] = outputs
         if join.constant >= 0.0:
-            out.importance[k] = _repeated(join.constant, outputs)
+            out.importance[k] = repeated(join.constant, outputs)
     progress[NEXT] = end
     return True

@@ -27,20 +27,6 @@ class WalkJoin(NamedTuple):
     plans: Plans
 
 
-class Found(NamedTuple):
-    """The matches of the tuples of a batch by hop, where they were found before the walks."""
-
-    begin: Ints
-    end: Ints
-    """`begin`, `end`: (hops, n) int64. No columns: they were not."""
-    place: Ints
-    """(matches,) int64. Run by run, in arrival order."""
-
-
-_NONE: Ints = np.zeros((0, 0), np.int64)
-NOT_FOUND = Found(_NONE, _NONE, np.zeros(0, np.int64))
-
-
 class Walk(NamedTuple):
     """The state of a walk; of one thread."""
 
@@ -48,7 +34,9 @@ class Walk(NamedTuple):
     """(2, runs, 2) int64. Positions of the runs of a plan, and of that of shredded tuples, as the
     last tuple of their direction had them."""
     matches: Ints
-    """(hops, room) int64. Places that agree with the tuple, by hop."""
+    """(room,) int64. Places that agree with tuples."""
+    begin: Ints
+    """(hops,) int64. Where those of each hop begin."""
     value: Floats
     """(room,) float64. Of band: the values of those of the last hop."""
     going: Ints
@@ -67,14 +55,21 @@ class Walk(NamedTuple):
     """`comparisons`, `passes`: (hops,) int64. Tuples compared and gone on with at each hop."""
 
 
-def new_walk(streams: MultiStreams, plans: Plans) -> Walk:
-    """Return room for the walks of a thread; memory is used as it is needed."""
+def new_walk(streams: MultiStreams, plans: Plans, found: Ints | None = None) -> Walk:
+    """Return room for the walks of a thread; memory is used as it is needed.
+
+    Parameters
+    ----------
+    found : (matches,) int64, optional
+        Matches that were found before.
+    """
     hops = streams.number - 1
     room = int(np.diff(streams.first).max(initial=0)) + 1
     runs = max(1, int((plans.first[:, -1] - plans.first[:, 0]).max()))
     number, read, at, comparisons, passes = np.zeros((5, hops), np.int64)
+    matches = np.empty(hops * room, np.int64) if found is None else found
     return Walk(
-        np.zeros((2, runs, 2), np.int64), np.empty((hops, room), np.int64), np.empty(room),
-        np.empty(room, np.int64), number, read, at, np.zeros(2, np.int64),
+        np.zeros((2, runs, 2), np.int64), matches, np.arange(hops) * room,
+        np.empty(room), np.empty(room, np.int64), number, read, at, np.zeros(2, np.int64),
         np.zeros(hops + 1, np.int64), comparisons, passes,
     )  # fmt: skip

@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 from multiway_cases import PREDICATES, random_streams
 
-from engine.multiway.harvest import matching, untimed
+from engine.multiway.harvest import matching, operator, untimed
 from engine.multiway.harvest.adapt import plan_from, quick_setting, setting_of
+from engine.multiway.harvest.cpu_prober import CpuProber
+from engine.multiway.harvest.indexed_prober import on_all_cores
 from engine.multiway.harvest.layout import admitted_all
 from engine.multiway.harvest.learner import Learnt
 from engine.multiway.harvest.learnt_layout import JoinShape, pairwise
 from engine.multiway.harvest.operator import GrubJoin
+from engine.multiway.harvest.prober import OutputRooms
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.predicate import condition
 from engine.multiway.streams import basic_counts, windows_of
@@ -107,3 +110,84 @@ def test_spans_and_slices_make_no_difference(
     assert run() == whole
     counted = run(emit=False)
     assert counted == ([], *whole[1:])
+
+
+def _joined(streams: Any, windows: list[int], kind: str, **given: Any) -> tuple[Any, ...]:
+    """Return everything that a harvested join without a capacity gives."""
+    m = streams.number
+    orders = [[j for j in range(m) if j != i][:: (-1) ** i] for i in range(m)]
+    settings = HarvestSettings(3, throttle=0.4, adapt_every=5, shred=0.4)
+    join = GrubJoin(streams, windows_of(windows), PREDICATES[kind], settings, orders, **given)
+    parts = list(join.run())
+    rows = [row for part in parts for row in part.members.tolist()]
+    each = [one for part in parts for one in part.importance.tolist()]
+    setting = join.setting and join.setting.counts.tolist()
+    ages = join._learner.learnt.ages.tolist()  # noqa: SLF001 - nothing shows it
+    return rows, each, join.steps, join.comparisons, join.importance, setting, ages
+
+
+@pytest.mark.parametrize("graph", ["clique", "star"])
+@pytest.mark.parametrize("combine", ["min", "sum"])
+@pytest.mark.parametrize("sizes", [(400, 380), (300, 280, 310), (90, 80, 85, 95)])
+def test_bands_by_rank_are_those_of_a_scan(
+    graph: str, combine: str, sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(len(sizes))
+    streams = random_streams(7, sizes, "band", span=90)
+    value = streams.attributes.value.copy()
+    value[rng.random(len(value)) < 0.02] = np.inf
+    value[rng.random(len(value)) < 0.02] = -np.inf
+    streams = streams._replace(attributes=streams.attributes._replace(value=value))
+    if combine == "sum":
+        streams = streams._replace(importance=rng.random(streams.ts.size))
+    windows = rng.integers(5, 14, len(sizes)).tolist()
+    found = _joined(streams, windows, "band", graph=graph, combine=combine)
+    assert found[0]
+    monkeypatch.setattr(CpuProber, "__setattr__", _without_finder)
+    assert _joined(streams, windows, "band", graph=graph, combine=combine) == found
+
+
+class _Clocked:
+    """A prober of which nothing is known but that it probes: intervals are joined one by one."""
+
+    def __init__(self, *given: Any) -> None:
+        own = on_all_cores(None, *given)
+        self.count, self.outputs = own.count, own.outputs
+
+
+def _without_finder(own: CpuProber, name: str, value: object) -> None:
+    object.__setattr__(own, name, None if name == "finder" else value)
+
+
+def test_bands_by_rank_in_long_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    streams = random_streams(9, (9000, 9000), "band", span=60)
+    value = rng.integers(0, 3000, streams.ts.size) * 0.5
+    streams = streams._replace(attributes=streams.attributes._replace(value=value[:, None]))
+    found = _joined(streams, [40, 50], "band")
+    assert found[0]
+    monkeypatch.setattr(CpuProber, "__setattr__", _without_finder)
+    assert _joined(streams, [40, 50], "band") == found
+
+
+@pytest.mark.parametrize("gap", [0, 60])
+def test_plans_ahead_are_made_one_by_one(gap: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    streams = random_streams(5, (300, 280, 310), "band", span=90)
+    streams = streams._replace(ts=streams.ts + gap * (streams.ts > 40))
+    found = _joined(streams, [9, 8, 11], "band")
+    assert _joined(streams, [9, 8, 11], "band", prober=_Clocked) == found
+    monkeypatch.setattr(operator, "is_quick", lambda _settings, _throttle: False)
+    assert _joined(streams, [9, 8, 11], "band") == found
+
+
+def test_rooms_are_given_again_when_nobody_holds_them() -> None:
+    rooms = OutputRooms(3, 1.0, 2)
+    members, importance = rooms.take(4)
+    assert members.shape == (4, 3)
+    assert importance.tolist() == [1.0] * 4
+    held = members[:2]
+    first = members.ctypes.data
+    del members, importance
+    assert rooms.take(4)[0].ctypes.data != first
+    del held
+    assert first in {own[0].ctypes.data for own in (rooms.take(4), rooms.take(4))}
