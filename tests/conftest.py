@@ -20,6 +20,7 @@ _SUBMIT = (
 """Spark compiles nothing for tables of some hundred rows; on clusters and in documents it does."""
 for _name, _options in quick_java.VARIABLES.items():
     os.environ.setdefault(_name, _options)
+os.environ.setdefault("WINNOW_COMPILE", "always")  # `tests/.../test_interpreted.py` interprets
 
 
 SLOW = [

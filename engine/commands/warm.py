@@ -136,6 +136,7 @@ def run(asked: Asked) -> int:
     if folder is None:
         raise WinnowError("there is no folder for kernels that can be written: set WINNOW_CACHE")
     said, COMPILED.tell = COMPILED.tell, None
+    before, COMPILED.always = COMPILED.always, True
     begun, first = time.perf_counter(), len(COMPILED.names)
     try:
         with tempfile.TemporaryDirectory() as place:
@@ -145,7 +146,7 @@ def run(asked: Asked) -> int:
                 for line in RUNS[name]:
                     _run(name, line.format(folder=place).split())
     finally:
-        COMPILED.tell = said
+        COMPILED.tell, COMPILED.always = said, before
     spent, compiled = time.perf_counter() - begun, COMPILED.names[first:]
     print(f"{len(compiled)} kernels compiled, the others were there")  # noqa: T201
     print(f"seconds: {spent:.1f}; they are kept in {folder}")  # noqa: T201

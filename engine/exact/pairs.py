@@ -31,6 +31,7 @@ Dtype = type[np.signedinteger[Any]]
 
 _CHUNK = 1 << 20
 _SLICE = 1 << 18  # tuples a slice, or more
+_ROOM = 64  # pairs for each tuple that there is room for at once, where tuples are few
 
 
 @jit
@@ -69,6 +70,7 @@ def fill(
 def _chunks(part: Slice, chunk: int, dtype: Dtype) -> Iterator[Pairs]:
     """Yield the pairs of one slice in order, `chunk` or fewer at a time where that is possible."""
     part = with_dense_keys(part)
+    chunk = min(chunk, _ROOM * (len(part.columns[0]) + len(part.columns[3])))
     chains = empty_chains(part.keys, part.slots(BLOCK), narrow=True)
     work, scratch = empty_work(), empty_scratch()
     cursor, progress = np.zeros(4, np.int64), np.zeros(4, np.int64)

@@ -14,6 +14,8 @@ from engine.facts.relation import BEFORE, Facts, order_by
 from engine.runtime.jit import Ints, kernel
 
 OUTPUTS = 1 << 20
+_ROOM = 64
+"""Matches for each arrival that there is room for at once, where arrivals are few."""
 """Matches that are held at once, unless a single arrival has more."""
 FEW = 16
 """Facts of a group that are looked at one by one."""
@@ -205,6 +207,7 @@ class FactLookup:
         """
         group = groups_of(self._access, self._values, codes, values)
         ts = np.ascontiguousarray(ts, np.int64)
+        most = min(most, _ROOM * (len(group) + 1))
         arrival, found = np.empty(most, np.int64), np.empty(most, np.int64)
         start = 0
         while start < len(group):

@@ -11,15 +11,14 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, NamedTuple
 
 import numba
-from numba.extending import register_jitable
 
 from engine.multiway.streams import Attributes
 from engine.runtime.errors import SpecError, did_you_mean
 from engine.runtime.jit import inlined
+from engine.runtime.pointers import pointer
 from gpu_kernels.multiway.predicates import DOT, EQUI, KEYED, KINDS, holds
 
 Theta = Callable[[Any, Any], bool]
@@ -249,15 +248,12 @@ def _never(a: Any, b: Any) -> bool:  # noqa: ANN401, ARG001 - vectors
     return False
 
 
-@cache
-def _pointer(function: Theta) -> Any:  # noqa: ANN401 - numba's
-    return numba.cfunc(_SIGNATURE)(register_jitable(function))
-
-
 def condition(predicate: Predicate) -> Condition:
     """Return a predicate as compiled code takes it."""
     bound = predicate.bound * predicate.bound if predicate.kind == "distance" else predicate.bound
-    return Condition(predicate.code, float(bound), _pointer(predicate.function or _never))
+    return Condition(
+        predicate.code, float(bound), pointer(predicate.function or _never, _SIGNATURE)
+    )
 
 
 @inlined

@@ -23,7 +23,7 @@ from engine.replay.layout import Arrivals, Memory, Outputs, ReplayRules, Tallies
 from engine.replay.pool import find_values, is_shared, note_outputs, note_peaks
 from engine.replay.probe import has_room, probe_arrivals, probe_residents
 from engine.replay.ranks import admit_ranked, reward
-from engine.runtime.jit import NONE, Integer, Records, kernel, nth
+from engine.runtime.jit import NONE, Integer, Records, kernel, nth, patient
 from gpu_kernels.pool import Pool
 
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
@@ -181,6 +181,7 @@ def _probe_right(
     return True
 
 
+@patient(14_000_000)
 @kernel
 def replay(
     rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records,

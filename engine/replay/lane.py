@@ -206,7 +206,7 @@ class LaneReplay:
         have = self.by_key.size
         if keys <= have:
             return
-        size = max(keys, 2 * have, 1024)
+        size = max(keys, 2 * have, 16)
         grown = aligned(2 * size * layout.KEY.itemsize // 8).view(layout.KEY)
         for name in ("head", "arrival", "root", "at"):
             grown[name] = NONE

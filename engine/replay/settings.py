@@ -13,12 +13,12 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.extending import register_jitable
 
 from engine.lanes.profile import LaneProfile, SideProfile
 from engine.policies import Across, Policy, Structure, Value, ValueKind, policy_or_sample
 from engine.replay.layout import ESTIMATORS, PROBES, ReplayRules
 from engine.runtime.errors import SpecError, chosen
+from engine.runtime.pointers import Pointer, pointer
 from engine.value_model.estimate import Terms
 from gpu_kernels.combine import COMBINES
 from gpu_kernels.philox import PURPOSE_CLUSTER, PURPOSE_PRIORITY
@@ -247,9 +247,9 @@ _ARRIVAL, _NOW, _SAMPLED = 7, 6, 3
 
 
 @cache
-def _callback(function: Callable[..., float], numbers: int) -> Any:  # noqa: ANN401 - numba's
+def _callback(function: Callable[..., float], numbers: int) -> Pointer:
     """Return the pointer to a function of so many numbers; signatures are slow to look up."""
-    return numba.cfunc(numba.float64(*(numba.float64,) * numbers))(register_jitable(function))
+    return pointer(function, numba.float64(*(numba.float64,) * numbers))
 
 
 def _zero(imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float) -> float:  # noqa: ARG001
@@ -260,18 +260,18 @@ def _stay(_imp: float, _m: float, _age: float, _w: float, previous: float, _new:
     return previous
 
 
-def arrival_callback(policy: Policy) -> Any:  # noqa: ANN401 - numba's
+def arrival_callback(policy: Policy) -> Pointer:
     """Return the pointer to the priority at arrival."""
     return _callback(policy.arrival or _zero, _ARRIVAL)
 
 
-def sampled_callback(policy: Policy) -> Any:  # noqa: ANN401 - numba's
+def sampled_callback(policy: Policy) -> Pointer:
     """Return the pointer to the priority of a tuple by its size, for a policy that samples."""
     assert policy.sampled is not None  # noqa: S101 - the registry's audit
     return _callback(policy.sampled, _SAMPLED)
 
 
-def now_callback(policy: Policy, parameters: dict[str, Value]) -> Any:  # noqa: ANN401
+def now_callback(policy: Policy, parameters: dict[str, Value]) -> Pointer:
     """Return the pointer to the priority at any instant: the user's function, or the policy's."""
     given = parameters.get("function")
     return _callback(given if callable(given) else policy.now or _stay, _NOW)

@@ -29,12 +29,17 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 
+from engine.runtime.interpreted import interpret
 from engine.runtime.kept import ANY_PROCESSOR, COMPILED, kernel_cache, shipped_kernels
 from engine.runtime.passes import calls_parts, fixed_fields, passes
 from engine.runtime.source import PACKAGES, module_digest
+from engine.runtime.translated import NotInterpretedError
 
 _LEVEL_OF_CASES = 1
 """LLVM's level, of entries of which there is one for each case: no slower than at level 3."""
+PATIENCE, _CALL = 2_000_000, 100
+"""Steps of loops that a process interprets of a kernel before it compiles it, and those that a call
+counts for."""
 _CACHE, _SHIPPED = kernel_cache(), shipped_kernels()
 
 
@@ -206,6 +211,11 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             locator.get_source_stamp(),
         )  # fmt: skip
 
+    def has_any(self) -> bool:
+        """Return whether there is anything of this kernel."""
+        files = [self._cache_file] if _SHIPPED is None else [self._cache_file, self._shipped]
+        return any(Path(own._index_path).is_file() for own in files)
+
     def save_overload(self, signature: Any, compiled: Any) -> None:  # noqa: ANN401 - numba's
         """Keep a compiled entry, if it can be written."""
         if _CACHE is None:
@@ -224,6 +234,9 @@ class Entry(CPUDispatcher):  # type: ignore[misc]
         pipeline_class: type[CompilerBase] = _EntryCompiler,
     ) -> None:  # fmt: skip
         self._of_part = targetoptions | {"no_cpython_wrapper": True}
+        self._ways = [True, False]
+        self._steps = 0
+        self.patience = PATIENCE
         super().__init__(py_func, locals, targetoptions | {"forceinline": False}, pipeline_class)
 
     @cached_property
@@ -237,6 +250,8 @@ class Entry(CPUDispatcher):  # type: ignore[misc]
 
     def is_there(self, *arguments: Any) -> bool:  # noqa: ANN401 - whatever it is called with
         """Return whether it is compiled for such arguments, here or on disk."""
+        if not (self.overloads or (isinstance(self._cache, _Cache) and self._cache.has_any())):
+            return False
         kinds = tuple(map(self.typeof_pyval, arguments))
         with global_compiler_lock:
             if kinds in self.overloads:
@@ -247,6 +262,26 @@ class Entry(CPUDispatcher):  # type: ignore[misc]
             self.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
             self.add_overload(found)
             return True
+
+    def _compile_for_args(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - numba's
+        """Return what is called for arguments for which nothing has been compiled so far."""
+        if self._ways and not (named or COMPILED.always) and self._steps < self.patience:
+            self._types_active_call.clear()
+            if not self.is_there(*given):
+                return self._interpreted
+        return super()._compile_for_args(*given, **named)
+
+    def _interpreted(self, *given: Any) -> Any:  # noqa: ANN401 - numba's
+        """Interpret a call, or compile where that does not do."""
+        for fast in tuple(self._ways):
+            try:
+                found, steps = interpret(self, given, fast=fast)
+            except NotInterpretedError:
+                self._ways.remove(fast)
+            else:
+                self._steps += steps + _CALL
+                return found
+        return self(*given)
 
     def compile(self, sig: Any) -> Any:  # noqa: ANN401 - numba's
         """Compile, without collections of garbage: there is none, and many young objects."""

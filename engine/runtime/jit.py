@@ -21,6 +21,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from engine.runtime.entries import entry
+from engine.runtime.stand_ins import INTRINSICS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -57,6 +58,16 @@ def kernel(function: F) -> F:
     every call: 14 times the time of a replay.
     """
     return jit(function, _nrt=False, forceinline=True)
+
+
+def patient(steps: int) -> Callable[[F], F]:
+    """Have a kernel that takes long to compile interpreted for more steps (`entries.PATIENCE`)."""
+
+    def mark(function: F) -> F:
+        function.patience = steps  # type: ignore[attr-defined]
+        return function
+
+    return mark
 
 
 def outlined(function: F) -> F:
@@ -99,6 +110,9 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:  # noqa: ANN40
         return context.get_dummy_value()
 
     return types.none(array, types.intp), codegen
+
+
+INTRINSICS[prefetch] = None
 
 
 @kernel

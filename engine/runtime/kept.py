@@ -71,6 +71,9 @@ class Compilations:
         Of the kernels compiled so far, as ``engine.replay.kernel.replay``.
     seconds : float
         That this took.
+    always : bool
+        Whether nothing is interpreted (`engine.runtime.interpreted`), as ``$WINNOW_COMPILE`` is
+        ``always``.
     tell : callable or None
         Gets a line before the first kernel is compiled, and a line if they cannot be kept.
     """
@@ -78,6 +81,7 @@ class Compilations:
     def __init__(self) -> None:
         self.names: list[str] = []
         self.seconds = 0.0
+        self.always = os.environ.get("WINNOW_COMPILE") == "always"
         self.tell: Callable[[str], None] | None = None
         self._told: set[str] = set()
 

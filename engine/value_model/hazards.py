@@ -199,9 +199,13 @@ def _fit(matches: Array, exposure: Array, bucket_ticks: float, factor: Array) ->
     cells = max(STATES * buckets, CLASSES + 2)
     found, awaited, ratio = np.empty(cells), np.empty(cells), np.empty(cells)
     weight, shape = np.empty(CLASSES), np.ones((STATES, buckets))
-    due = exposure / bucket_ticks
+    due = np.empty_like(exposure)
     weighted, expected = np.empty((STATES, buckets)), np.empty((STATES, buckets))
     common = 1.0
+    for c in range(CLASSES):
+        for s in range(STATES):
+            for b in range(buckets):
+                due[c, s, b] = exposure[c, s, b] / bucket_ticks
     _weigh(matches, due, weight)
     for _ in range(_FITS):
         _fit_classes(matches, due, shape, found, awaited, factor)
@@ -214,7 +218,10 @@ def _fit(matches: Array, exposure: Array, bucket_ticks: float, factor: Array) ->
                     expected[s, b] += due[c, s, b] * (weight[c] * factor[c])
         n = STATES * buckets
         common = _fit_shape(weighted, expected, found[:n], awaited[:n], ratio[:n], shape)
-    return common * shape
+    for s in range(STATES):
+        for b in range(buckets):
+            shape[s, b] *= common
+    return shape
 
 
 fit = jit(_fit)

@@ -21,6 +21,7 @@ from engine.multiway.exact import layout
 from engine.multiway.exact.box import closed, emitted, summed, tally, weighed
 from engine.multiway.exact.layout import Candidates, ExactRules, ExactTallies, Ranks, SlicePart
 from engine.runtime.jit import Floats, Integer, Ints, inlined, kernel
+from engine.runtime.stand_ins import INTRINSICS
 from gpu_kernels.combine import MAX, MIN
 
 _BLOCK = 4  # log2 of the words that are counted together
@@ -48,6 +49,10 @@ def population(_typing_context: Any, word: Any) -> Any:  # noqa: ANN401 - numba'
 def lowest(_typing_context: Any, word: Any) -> Any:  # noqa: ANN401 - numba's
     """Return the place of the lowest bit of a uint64 that is set; undefined for 0."""
     return _of_word(word, lambda builder, own: builder.cttz(own, ir.IntType(1)(1)))
+
+
+INTRINSICS[population] = lambda word: int(word).bit_count()
+INTRINSICS[lowest] = lambda word: (int(word) & -int(word)).bit_length() - 1
 
 
 @kernel

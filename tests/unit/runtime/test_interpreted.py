@@ -1,0 +1,106 @@
+"""Kernels that Python runs: what they return and write is what compiled ones do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.policies import policy_named
+from engine.replay.settings import now_callback
+from engine.runtime.entries import Entry
+from engine.runtime.interpreted import interpret
+from engine.runtime.jit import jit, shell_sorted
+from engine.runtime.kept import COMPILED
+from engine.runtime.key_table import shift_of, slot_of
+from engine.runtime.randomness import _fill
+from engine.runtime.translated import NotInterpretedError
+from engine.value_model.summary import _class_of
+
+RNG = np.random.default_rng(11)
+WAYS = pytest.mark.parametrize("fast", [True, False], ids=["fast", "numpy"])
+
+
+@WAYS
+def test_a_part_of_an_array_is_written(fast: bool) -> None:
+    values = RNG.integers(0, 50, 300)
+    expected = values.copy()
+    expected[20:220] = np.sort(expected[20:220])
+    interpret(shell_sorted, (values[10:], 10, 200), fast=fast)
+    np.testing.assert_array_equal(values, expected)
+
+
+@WAYS
+@pytest.mark.parametrize("size", [301, 100_000], ids=["out of range", "too many steps"])
+def test_arguments_are_as_they_were_if_a_kernel_is_given_up(fast: bool, size: int) -> None:
+    values = RNG.integers(0, 50, 300 if size == 301 else size)
+    before = values.copy()
+    with pytest.raises(NotInterpretedError):
+        interpret(shell_sorted, (values, 0, size), fast=fast)
+    np.testing.assert_array_equal(values, before)
+
+
+def test_hashes_wrap() -> None:
+    shift, _ = interpret(shift_of, (4096,), fast=True)
+    assert shift == shift_of(4096)
+    for key in [0, -1, 2**63 - 1, -(2**63), *RNG.integers(-(2**62), 2**62, 50).tolist()]:
+        assert interpret(slot_of, (key, shift), fast=True)[0] == slot_of(key, shift), key
+
+
+@WAYS
+def test_draws_are_the_same(fast: bool) -> None:
+    rows = RNG.integers(0, 2**62, 40)
+    given = np.uint64(2**64 - 5), 3, 1, rows
+    found, expected = np.empty(40), np.empty(40)
+    interpret(_fill, (found, *given), fast=fast)
+    _fill(expected, *given)
+    np.testing.assert_array_equal(found, expected)
+
+
+@WAYS
+def test_floats_are_taken_apart(fast: bool) -> None:
+    for value in (0.0, 5e-324, 1e-310, 0.3, 1.0, 7.25, 1.7e308, float("inf"), float("nan")):
+        assert interpret(_class_of, (value,), fast=fast)[0] == _class_of(value), value
+
+
+@WAYS
+def test_a_function_of_the_users_is_not_interpreted(fast: bool) -> None:
+    def own(imp: float, m: float, age: float, w: float, previous: float, new: float) -> float:
+        return imp + m + age + w + previous + new
+
+    pointer = now_callback(policy_named("custom"), {"function": own})
+    with pytest.raises(NotInterpretedError, match="the user's"):
+        interpret(shell_sorted, (np.zeros(3), 0, pointer), fast=fast)
+
+
+def sorts(kernel: Entry, size: int = 30) -> None:
+    values = RNG.integers(0, 50, size)
+    expected = np.sort(values)
+    kernel(values, 0, size)
+    np.testing.assert_array_equal(values, expected)
+
+
+def test_a_kernel_is_compiled_once_patience_is_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(COMPILED, "always", False)
+    kernel: Entry = jit(shell_sorted.py_func, cached=False)
+    kernel.patience = 1000
+    sorts(kernel)
+    assert not kernel.overloads
+    for _ in range(10):
+        sorts(kernel)
+    assert len(kernel.overloads) == 1
+
+
+def test_a_kernel_is_compiled_for_much_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(COMPILED, "always", False)
+    kernel: Entry = jit(shell_sorted.py_func, cached=False)
+    sorts(kernel, 100_000)
+    assert len(kernel.overloads) == 1
+
+
+def test_nothing_is_interpreted_where_all_is_to_be_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(COMPILED, "always", True)
+    kernel: Entry = jit(shell_sorted.py_func, cached=False)
+    sorts(kernel)
+    assert len(kernel.overloads) == 1
