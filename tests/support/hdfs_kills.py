@@ -11,7 +11,9 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from engine.commands import main as command
@@ -53,7 +55,9 @@ def written(line: list[str], at: int) -> str:
         return Dying(system, at, seen), path
 
     hadoop.located = located  # type: ignore[assignment]
-    if command(line):
+    with Path(os.devnull).open("w") as nothing, redirect_stdout(nothing):
+        code = command(line)
+    if code:
         return "failed"
     return str(next(i for i, own in enumerate(seen) if own.endswith(f"/{MANIFEST}")))
 
