@@ -111,9 +111,9 @@ def cost(kind: str, rows: int, folder: Path, *, exact: bool) -> dict[str, Any]:
         print(name, found[name], flush=True)
     if not exact:
         return found
-    with tempfile.TemporaryDirectory(dir=folder) as cache:
-        small = {**given, "start_ts": rows - rows // 100}
-        replay_archives(**small, cache=cache)  # compiles
+    with tempfile.TemporaryDirectory(dir=folder) as small:
+        few = written(kind, CHUNK, GROUP, Path(small))
+        replay_archives(**few, window=WINDOW, cache=small)  # compiles
     with tempfile.TemporaryDirectory(dir=folder) as cache:
         took, own = measured(lambda: replay_archives(**given, cache=cache))
     found["winnow replay"] = {**took, "outputs": own["exact"]["outputs"]}

@@ -21,6 +21,7 @@ from engine.lanes.reader import LaneFiles
 from engine.lanes.runfiles import COLUMNS
 from engine.lanes.stored import READ_ROWS, Rows, Span, Ticks
 from engine.runtime.jit import Ints
+from engine.runtime.streams import SIDES
 
 _Columns = list[NDArray[Any]]
 """Those of `COLUMNS`, in their order."""
@@ -42,7 +43,6 @@ class Unwritten:
         Whether rows with a wrong importance are left out, instead of being an error.
     null_keys : bool
         Whether a row may lack a join attribute; else keys are read only where they are asked for.
-    side : int
     facts : FactRelation, optional
         What joins both sides, if their join attributes do not.
     """
@@ -53,7 +53,6 @@ class Unwritten:
     joined: JoinColumns
     quarantine: bool
     null_keys: bool
-    side: int
     facts: FactRelation | None = None
 
     @contextmanager
@@ -116,7 +115,7 @@ class Unwritten:
             found = read_groups(file, self.archive.side, roles, joined, quarantine=self.quarantine)
             key = found.key
             if roles.on and self.facts is not None:
-                key = self.facts.key(self.side, found)
+                key = self.facts.key(SIDES.index(self.archive.side), found)
             yield [found.ts, found.row, key, found.importance]
 
 

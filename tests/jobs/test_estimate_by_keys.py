@@ -160,7 +160,7 @@ def test_null_keys_bad_rows_and_the_start_are_those_of_a_replay(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("asked", "message"),
     [({"read": "10%"}, "read is of archives of which parts"),
-     ({"aggregates": "count every 100"}, "windows of time")],
+     ({"aggregates": "count every 100"}, "every is of parts of time")],
 )  # fmt: skip
 def test_what_keys_do_not_tell_is_refused(
     tmp_path: Path, asked: dict[str, Any], message: str

@@ -234,9 +234,7 @@ def estimate_by_keys(
     if options.read is not None:
         raise InputError(f"--read is of archives of which parts can be read: {error}, {_PREPARE}")
     if any(spec.every is not None for spec in options.specs):
-        raise InputError(
-            f"windows of time (every) cannot be estimated by keys: {error}, {_PREPARE}"
-        )
+        raise InputError(f"every is of parts of time, and keys have none: {error}, {_PREPARE}")
     archives = open_job(options.base)
     with stages.timed("keys"):
         plan = _plan(options, archives, stages, error)

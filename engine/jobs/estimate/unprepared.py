@@ -70,10 +70,8 @@ def archive_lane(
         What joins both sides, if their join attributes do not.
     """
     streams = tuple(
-        Unwritten(archive, own, role, kinds, quarantine, may_lack(archive, role.on), side, facts)
-        for side, (archive, own, role, kinds) in enumerate(
-            zip(archives[:2], groups, roles, joined, strict=True)
-        )
+        Unwritten(archive, own, role, kinds, quarantine, may_lack(archive, role.on), facts)
+        for archive, own, role, kinds in zip(archives[:2], groups, roles, joined, strict=True)
     )
     stats = lane_stats([_files(folder, streams)], stages, windows=[windows])
     [profile] = stats.profiles[windows]
