@@ -5,6 +5,7 @@ A curve is the mean number of matches of a tuple in each of equal stretches of i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,10 +16,11 @@ from engine.exact.stream import ExactStream
 from engine.jobs.exact.key_totals import FactKeys, LaneKeys
 from engine.jobs.frame import JobLanes
 from engine.lanes.reader import LaneFiles, lane_batches
-from engine.policies import age
+from engine.policies import Value, age
 from engine.replay.settings import ReplaySettings, number_of
 
-Curves = tuple[tuple[float, ...] | None, tuple[float, ...] | None]
+Curve = tuple[float, ...] | None
+Curves = tuple[Curve, Curve]
 """Of left and right stored tuples; None where one is to be measured."""
 
 
@@ -83,15 +85,23 @@ def curves_given(settings: ReplaySettings) -> Curves:
 
 
 def curves_cut(curves: Curves, settings: ReplaySettings) -> Curves:
-    """Return AGE's curves as its memories take them: cut finer, but those that were given.
+    """Return AGE's curves as its memories take them, see `cut_finer`."""
+    left, right = cut_finer(
+        curves, curves_given(settings), settings.windows, settings.parameters["grain"]
+    )
+    return left, right
+
+
+def cut_finer(
+    curves: Sequence[Curve], given: Sequence[Curve], windows: Sequence[int], grain: Value
+) -> list[Curve]:
+    """Return AGE's curves cut finer, but those that were given.
 
     A curve that was given stays as it is unless the parameter grain says otherwise.
     """
-    grain = settings.parameters["grain"]
-    cut = list(curves)
-    for side, (curve, given, window) in enumerate(
-        zip(curves, curves_given(settings), settings.windows, strict=True)
-    ):
-        if curve is not None and (grain is not None or given is None):
-            cut[side] = age.refined(curve, window, None if grain is None else int(number_of(grain)))
-    return cut[0], cut[1]
+    buckets = None if grain is None else int(number_of(grain))
+    return [
+        curve if curve is None or (own is not None and grain is None)
+        else age.refined(curve, window, buckets)
+        for curve, own, window in zip(curves, given, windows, strict=True)
+    ]  # fmt: skip

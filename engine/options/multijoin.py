@@ -13,7 +13,7 @@ from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MOST_STREAMS
 from engine.options.by_stream import REST, by_stream, check_name, given_to_all
 from engine.options.command import Given
-from engine.options.several import Retention, retention_of
+from engine.options.several import MemoryRules, retention_of
 from engine.options.shedding import harvest_of, profiles_of
 from engine.options.streams import JoinJob, check_reference
 from engine.options.where import DEVICES
@@ -109,7 +109,7 @@ class MultiJoinOptions(JoinJob):
     slices : int, optional
         Parts that an exact join is cut into, each a task: slices of time, or lanes of equal
         attributes where the predicate is equi. Count-based windows are one part.
-    retention : Retention or None
+    retention : MemoryRules or None
         What the streams may hold; None: their windows.
     profiles : tuple of (str, str, Path)
         Files of profiles of two of the streams, by their names as left and right.
@@ -127,7 +127,7 @@ class MultiJoinOptions(JoinJob):
     loops: Loops = field(default_factory=Loops)
     harvest: dict[str, str | int | float] | None = None
     slices: int | None = None
-    retention: Retention | None = None
+    retention: MemoryRules | None = None
     device: str = DEVICES[0]
     profiles: tuple[tuple[str, str, Path], ...] = ()
 

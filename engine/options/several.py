@@ -23,7 +23,7 @@ DEFAULT_POLICY = "dgl"
 
 
 @dataclass(frozen=True)
-class Retention:
+class MemoryRules:
     """What several streams may hold, and what decides which tuples stay.
 
     Parameters
@@ -75,7 +75,7 @@ class Retention:
         return self.split == POOLED
 
 
-def retention_of(given: Given, names: Sequence[str]) -> Retention | None:
+def retention_of(given: Given, names: Sequence[str]) -> MemoryRules | None:
     """Return what options say of the memory of streams; None if it has no limit.
 
     Raises
@@ -96,7 +96,7 @@ def retention_of(given: Given, names: Sequence[str]) -> Retention | None:
     parameters, curves = curves_of(given["policy"], given["params"], names)
     common = parameters.get("curve")
     whole = common if isinstance(common, tuple) else None
-    return Retention(
+    return MemoryRules(
         tuple(memory[name] for name in names),
         split_of(given["split"], given["memory"]),
         given["policy"],

@@ -7,21 +7,21 @@ attributes, as through a fact relation that has every attribute once.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.facts.relation import BEFORE, NEVER
+from engine.jobs.age_curves import Curve, cut_finer
 from engine.jobs.bound.found import Bounds
+from engine.jobs.bound.several import ExactOutputs, star_bounds
 from engine.jobs.exact.counting import Tally
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.read import Read
-from engine.jobs.star.bound import ExactOutputs, star_bounds
 from engine.lanes.profile import LaneProfile, SideProfile, profile_side
 from engine.multiway.exact.join import ExactJoin
 from engine.multiway.streams import MultiStreams
-from engine.options.several import Retention, budgets_of
-from engine.policies import age
+from engine.options.several import MemoryRules, budgets_of
 from engine.replay.by_pairs import arrivals_of, replay_pairs
 from engine.replay.lane import LaneReplay
 from engine.replay.settings import UNLIMITED, ReplaySettings, number_of
@@ -32,7 +32,6 @@ from engine.star.lane import StarReplay
 from engine.star.settings import StarSettings
 
 Part = tuple[Ints, Ints, Floats]
-Curve = Floats | None
 
 
 class Retained(NamedTuple):
@@ -60,7 +59,7 @@ class _Run:
     def __init__(self, task: MultiJoinTask, read: Read) -> None:
         assert task.options.retention is not None  # noqa: S101 - the caller has looked
         self._task, self._streams = task, read.streams
-        self._retention: Retention = task.options.retention
+        self._retention: MemoryRules = task.options.retention
         self._windows = [int(own) for own in task.windows.size]
         self._batches = [_batch(read.streams, side) for side in range(read.streams.number)]
         self._profiles: list[SideProfile] = [
@@ -87,20 +86,26 @@ class _Run:
         return star_bounds(joined, self._budgets, own.bound, pooled=own.pooled)
 
     @property
+    def _rules(self) -> dict[str, Any]:
+        """What the settings of all replays within a memory take."""
+        own, options = self._retention, self._task.options
+        return {
+            "policy": own.policy, "parameters": own.parameters, "estimator": own.estimator,
+            "combine": options.combine, "start_ts": self._task.start_ts, "seed": options.seed,
+            "pooled": own.pooled,
+        }  # fmt: skip
+
+    @property
     def _measures_ages(self) -> bool:
         """Whether AGE's curves are to be measured by a pass (P5 6.1)."""
         return self._retention.policy == "age" and None in self._retention.curves
 
     def _curves(self, ages: Ints | None) -> list[Curve]:
         """Return AGE's curves: as given, else the matches by age of a mean tuple."""
-        found: list[Curve] = []
-        for side, (given, own) in enumerate(
-            zip(self._retention.curves, self._profiles, strict=True)
-        ):
-            if given is not None or ages is None:
-                found.append(None if given is None else np.array(given))
-            else:
-                found.append(ages[side] / max(1, own.rows))
+        found = list(self._retention.curves)
+        for side, own in enumerate(self._profiles):
+            if found[side] is None and ages is not None:
+                found[side] = tuple((ages[side] / max(1, own.rows)).tolist())
         return found
 
     @property
@@ -127,18 +132,19 @@ class PairsRun(_Run):
     read : Read
     """
 
+    _lane: LaneReplay
+
     def __init__(self, task: MultiJoinTask, read: Read) -> None:
         super().__init__(task, read)
-        own, options = self._retention, task.options
-        settings = ReplaySettings(
-            self._windows[0], self._windows[1], policy=own.policy, parameters=own.parameters,
-            estimator=own.estimator, combine=options.combine, start_ts=task.start_ts,
-            seed=options.seed, pooled=own.pooled,
+        settings = ReplaySettings(self._windows[0], self._windows[1], **self._rules)
+        curves = cut_finer(
+            self._curves(self._ages() if self._measures_ages else None), self._retention.curves,
+            self._windows, self._retention.parameters.get("grain"),
         )  # fmt: skip
-        ages = self._ages() if self._measures_ages else None
-        self._lane = self._replay = LaneReplay(
+        left, right = (None if own is None else np.array(own) for own in curves)
+        self._lane = LaneReplay(
             settings, LaneProfile(*self._profiles), (self._budgets[0], self._budgets[1]),
-            curves=self._refined(self._curves(ages)), emit=task.draft is not None,
+            curves=(left, right), emit=task.draft is not None,
             bin_edges=self._edges,
         )  # fmt: skip
 
@@ -146,26 +152,9 @@ class PairsRun(_Run):
         """Yield the outputs, in the order of the arrival of their later tuple."""
         second = int(self._streams.first[1])
         arrivals = arrivals_of(*self._batches)
-        for out in replay_pairs(self._replay, arrivals, self._pairs()):
+        for out in replay_pairs(self._lane, arrivals, self._pairs()):
             members = np.column_stack([out.left_seq, out.right_seq + second])
             yield members, out.ts.copy(), out.importance.copy()
-
-    def _refined(self, curves: list[Curve]) -> tuple[Curve, Curve]:
-        """Cut curves finer; a curve that was given stays as it is unless the grain is given."""
-        grain = self._retention.parameters.get("grain")
-        left, right = (
-            curve
-            if curve is None or (given is not None and grain is None)
-            else np.array(
-                age.refined(
-                    tuple(curve.tolist()), window, None if grain is None else int(number_of(grain))
-                )
-            )
-            for curve, given, window in zip(
-                curves, self._retention.curves, self._windows, strict=True
-            )
-        )
-        return left, right
 
     def _pairs(self, start_ts: int | None = None) -> Iterator[Ints]:
         """Yield the pairs of the exact join, those before `start_ts` left out."""
@@ -199,14 +188,11 @@ class EqualsRun(_Run):
     read : Read
     """
 
+    _lane: StarReplay
+
     def __init__(self, task: MultiJoinTask, read: Read) -> None:
         super().__init__(task, read)
-        own, options = self._retention, task.options
-        settings = StarSettings(
-            tuple(self._windows), policy=own.policy, parameters=own.parameters,
-            estimator=own.estimator, combine=options.combine, start_ts=task.start_ts,
-            seed=options.seed, pooled=own.pooled,
-        )  # fmt: skip
+        settings = StarSettings(tuple(self._windows), **self._rules)
         codes, groups = np.unique(read.streams.attributes.code, return_inverse=True)
         always = np.full(codes.size, BEFORE), np.full(codes.size, NEVER)
         facts = StarFacts((codes,) * len(self._batches), *always, np.arange(codes.size))
@@ -214,26 +200,27 @@ class EqualsRun(_Run):
         self._index = star_index(self._batches, split, facts)
         ages = None
         if self._measures_ages:
-            buckets = int(number_of(own.parameters["buckets"]))
+            buckets = int(number_of(self._retention.parameters["buckets"]))
             exact = StarSettings(tuple(self._windows), start_ts=task.start_ts)
             whole = self._star(exact, [UNLIMITED] * len(self._batches), [], buckets)
             for _ in whole.run():
                 pass
             ages = whole.ages
-        self._lane = self._replay = self._star(settings, self._budgets, self._curves(ages), 0)
+        self._lane = self._star(settings, self._budgets, self._curves(ages), 0)
 
     def _star(
         self, settings: StarSettings, budgets: list[int], curves: list[Curve], ages: int
     ) -> StarReplay:
         return StarReplay(
             settings, self._index, [batch.row for batch in self._batches], self._profiles, budgets,
-            curves=curves, emit=self._task.draft is not None and ages == 0, edges=self._edges,
+            curves=[None if own is None else np.array(own) for own in curves],
+            emit=self._task.draft is not None and ages == 0, edges=self._edges,
             age_buckets=ages,
         )  # fmt: skip
 
     def parts(self) -> Iterator[Part]:
         """Yield the outputs, instant by instant."""
-        for out in self._replay.run():
+        for out in self._lane.run():
             members = out.members + self._streams.first[:-1]
             yield members, out.ts.copy(), out.importance.copy()
 

@@ -14,10 +14,10 @@ from engine.archives.families import value_type
 from engine.archives.source import Archive
 from engine.facts.read import FactTable, read_facts
 from engine.facts.roles import FactColumns
+from engine.jobs.bound.several import ExactOutputs, star_bounds
 from engine.jobs.exact.counting import Tally
 from engine.jobs.exact.key_totals import COUNTS, KeyLoss, greatest
 from engine.jobs.output import PartWriter
-from engine.jobs.star.bound import ExactOutputs, star_bounds
 from engine.jobs.star.read import (
     StreamRead,
     read_stream,
