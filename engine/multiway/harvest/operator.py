@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,9 +17,9 @@ from engine.multiway.harvest.layout import Plans, Probed
 from engine.multiway.harvest.lessons import Lessons
 from engine.multiway.harvest.prober import OutputBatch
 from engine.multiway.harvest.state import UNLIMITED, HarvestState, Step
-from engine.multiway.harvest.untimed import Span, Untimed
+from engine.multiway.harvest.untimed import Known, Span, Untimed
 from engine.runtime.jit import Floats, Ints, jit
-from engine.runtime.work import rows_done
+from engine.runtime.work import as_here, rows_done
 
 
 @jit
@@ -40,6 +41,16 @@ def _by_interval(out: Probed, edges: Ints, before: int) -> tuple[Ints, Ints]:
             if k >= before:
                 outputs[own] += out.outputs[k]
     return comparisons, outputs
+
+
+class _Prepared(NamedTuple):
+    """A span whose tuples can be joined."""
+
+    span: Span
+    pushes: Ints
+    """(intervals, m) int64."""
+    plans: Plans
+    known: list[Known]
 
 
 class GrubJoin(HarvestState):
@@ -98,23 +109,33 @@ class GrubJoin(HarvestState):
         """Run a join whose comparisons take no time, many intervals at once."""
         shred = self._throttle if self._throttle < 1 else layout.WHOLE
         start = self._start if self._emit else UNLIMITED
-        with ThreadPoolExecutor(1) as pool:
-            for span in untimed.spans():
-                pushes = untimed.pushes(span)
-                lessons = untimed.lessons(span, self._whole, shred)
-                counted = pool.submit(
-                    run_untimed, self._streams, self._rules, untimed.admitted, self._clock,
-                    self._order[span.edges[0] : span.edges[-1]], self._stream_of,
-                )  # fmt: skip
-                plans = self._plans(span, pushes, lessons)
-                out = untimed.results(span)
-                for given in untimed.outputs(span, plans, shred, out, start):
-                    if isinstance(given, OutputBatch):
-                        yield given
+        spans = untimed.spans()
+        with ThreadPoolExecutor(1, **as_here()) as pool:
+            coming = pool.submit(self._prepared, untimed, next(spans, None), shred)
+            while (given := coming.result()) is not None:
+                coming = pool.submit(self._prepared, untimed, next(spans, None), shred)
+                out = untimed.results(given.span)
+                for part in untimed.outputs(
+                    given.span, given.plans, shred, out, start, given.known
+                ):  # fmt: skip
+                    if isinstance(part, OutputBatch):
+                        yield part
                     else:
-                        rows_done(given[1] - given[0])
-                counted.result()
-                self._record(span, pushes, out)
+                        rows_done(part[1] - part[0])
+                self._record(given.span, given.pushes, out)
+
+    def _prepared(self, untimed: Untimed, span: Span | None, shred: float) -> _Prepared | None:
+        """Learn from a span, and adapt: while the outputs of the one before are made."""
+        if span is None:
+            return None
+        pushes = untimed.pushes(span)
+        lessons, known = untimed.lessons(span, self._whole, shred)
+        plans = self._plans(span, pushes, lessons)
+        run_untimed(
+            self._streams, self._rules, untimed.admitted, self._clock,
+            self._order[span.edges[0] : span.edges[-1]], self._stream_of,
+        )  # fmt: skip
+        return _Prepared(span, pushes, plans, known)
 
     def _plans(self, span: Span, pushes: Ints, lessons: Lessons) -> Plans:
         """Learn and adapt from interval to interval; return what all of them read."""

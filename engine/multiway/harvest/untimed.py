@@ -43,7 +43,7 @@ SPAN = 1 << 16
 SLICE = 1 << 14
 """Tuples that a thread joins at once, or as many as are in reach: what is in reach is put in order
 for each slice."""
-_Known = tuple[Any, Found]
+Known = tuple[Any, Found]
 """Of a slice: what its matches are found by, and those of its sampled tuples."""
 
 
@@ -85,7 +85,6 @@ class Untimed:
         self._ts = streams.ts[order]
         self._most = max(SLICE, in_reach(self._ts, int(classes.window.max(initial=0))))
         self._span = max(SPAN, 4 * self._most)
-        self._known: list[_Known] = []
         self._results = no_results(0, streams.number - 1)
         self._rooms = OutputRooms(streams.number, prober.constant, 4 * prober.threads)
 
@@ -123,8 +122,8 @@ class Untimed:
             own.comparisons[:size], own.passes[:size], own.outputs[:size], own.importance[:size]
         )
 
-    def lessons(self, span: Span, whole: ReadPlan, shred: float) -> Lessons:
-        """Return what there is to learn in each interval."""
+    def lessons(self, span: Span, whole: ReadPlan, shred: float) -> tuple[Lessons, list[Known]]:
+        """Return what there is to learn in each interval, and what is known of each slice."""
         base = int(span.edges[0])
         order = self._order[base : span.edges[-1]]
         taken = np.flatnonzero(self._sampled[order])
@@ -137,7 +136,7 @@ class Untimed:
         begins = span.number * self._every + self._t0
         join = self._prober.joined(self.admitted, alone(whole))
 
-        def work(cut: Slice) -> tuple[Lessons, _Known]:
+        def work(cut: Slice) -> tuple[Lessons, Known]:
             own = no_lessons(first, tuples.stream, out, self._classes)
             ready = self._ready(base, cut)
             low, high = np.searchsorted(taken, cut).tolist()
@@ -150,13 +149,13 @@ class Untimed:
             return own, (ready, matches)
 
         cuts = _slices(order.size, self._most, self._prober.threads)
-        self._known = []
+        each = []
         with ThreadPoolExecutor(self._prober.threads, **as_here()) as pool:
             for own, known in pool.map(work, cuts):
                 np.add(found.ages, own.ages, out=found.ages)
                 np.add(found.lags, own.lags, out=found.lags)
-                self._known.append(known)
-        return found
+                each.append(known)
+        return found, each
 
     def _ready(self, base: int, cut: Slice) -> Any:  # noqa: ANN401 - the finder's
         """Return what the matches of a slice are found by, whatever the plans."""
@@ -173,7 +172,13 @@ class Untimed:
         return NOT_FOUND if finder is None else finder.found(join, tuples, cut, ready, known)
 
     def outputs(
-        self, span: Span, plans: Plans, shred: float, out: Probed, start: int
+        self,
+        span: Span,
+        plans: Plans,
+        shred: float,
+        out: Probed,
+        start: int,
+        known: list[Known],
     ) -> Iterator[OutputBatch | Slice]:
         """Yield the outputs of a span from a tick on; behind those of each slice, the slice.
 
@@ -185,6 +190,8 @@ class Untimed:
             Written.
         start : int
             Outputs before this tick are not yielded.
+        known : list of Known
+            Of each slice.
         """
         base = int(span.edges[0])
         place = self._order[base : span.edges[-1]]
@@ -192,11 +199,11 @@ class Untimed:
         join = self._prober.joined(self.admitted, plans)
         before = int(np.searchsorted(self._ts, start)) - base
         source = partial(self._slice, join, tuples, out, min(max(0, before), place.size))
-        cuts = zip(_slices(place.size, self._most, self._prober.threads), self._known, strict=True)
+        cuts = zip(_slices(place.size, self._most, self._prober.threads), known, strict=True)
         yield from ordered_map(source, list(cuts), self._prober.threads)
 
     def _slice(
-        self, join: WalkJoin, tuples: Tuples, out: Probed, before: int, given: tuple[Slice, _Known]
+        self, join: WalkJoin, tuples: Tuples, out: Probed, before: int, given: tuple[Slice, Known]
     ) -> Iterator[OutputBatch | Slice]:
         (begin, end), (ready, known) = given
         found = self._found(join, tuples, (begin, end), ready, known)
