@@ -10,6 +10,7 @@ PEERS_ARGS ?=
 REPRODUCE_ARGS ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export WINNOW_COMPILE ?= always # tests and measurements are of compiled kernels
 unexport PYTHONDONTWRITEBYTECODE # processes by the hundred import what one has compiled
 
 SHELL := /bin/bash

@@ -1,11 +1,11 @@
-"""CPU seconds of commands with an empty cache, and again with what they left there.
+"""CPU seconds of commands with an empty cache, again, and with all kernels compiled.
 
-Streams of 1,000 rows. `replay` starts from an empty cache: first under one policy, then without
-one, which tries those of every kind, in memories for each side and for both. So does `warm`, which
-does all of it, and what goes through facts. Each other command starts from what the first replay
-left. One core, with start-up; Python's bytecode is there, as where winnow was installed.
+Streams of 1,000 rows. Each command starts from an empty cache and once more from what that left:
+kernels that were interpreted are not there. With ``--warm`` a third column is of commands after
+``winnow warm``, whose own time is told. One core, with start-up; Python's bytecode is there, as
+where winnow was installed.
 
-    python benchmarks/first_use.py [--only COMMANDS] [--json FILE]
+    python benchmarks/first_use.py [--only COMMANDS] [--warm] [--json FILE]
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _STREAMS = (
     "--stream third={data}/third.parquet --time t --window 12"
 )
 _AGGREGATES = "--importance v --aggregate count --aggregate sum(importance)"
-FIRST = "replay, one policy"
+WARM = "warm"
 COMMANDS = {
-    FIRST: f"replay {_WITHIN} --policy prob",
+    "replay, one policy": f"replay {_WITHIN} --policy prob",
     "replay": f"replay {_WITHIN}",
     "sweep": f"sweep {_PAIR} --windows 100",
     "sample": f"sample {_WITHIN} {_AGGREGATES}",
@@ -51,7 +51,6 @@ COMMANDS = {
     "lookup": "lookup --stream {data}/left.parquet --on k --time t --fact {data}/fact.parquet "
     "--fact-on a",
     "profile": f"profile {_PAIR} --window 100 --out {{data}}/profile.json",
-    "warm": "warm",
     "explain": "explain --rates 10,1,1,3 --windows 100,100,100,100 --distinct 500,50,40,5",
 }
 
@@ -81,7 +80,7 @@ def spent(name: str, data: Path, cache: Path) -> float:
     environment = os.environ | {"WINNOW_CACHE": str(cache)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    words = COMMANDS[name].format(data=data).split()
+    words = COMMANDS.get(name, name).format(data=data).split()
     subprocess.run(  # noqa: S603 - our own command line
         [sys.executable, "-m", "engine.commands", *words], capture_output=True, check=True,
         env=environment,
@@ -95,27 +94,28 @@ def main(argv: list[str] | None = None) -> int:
     """Measure, print and write everything."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--only", default=",".join(own for own in COMMANDS if "," not in own))
+    parser.add_argument("--warm", action="store_true")
     parser.add_argument("--json", type=Path, default=RESULTS)
     args = parser.parse_args(argv)
     one_core()
     for package in ("engine", "gpu_kernels", "winnow"):  # as an installation does
         compileall.compile_dir(HERE.parent / package, quiet=1)
-    rows = []
+    names = [own for own in COMMANDS if own.split(",")[0] in args.only.split(",")]
+    rows: list[dict[str, str | float]] = []
     with tempfile.TemporaryDirectory() as place:
-        data, first = Path(place), Path(place, "first")
+        data, own, full = Path(place), Path(place, "own"), Path(place, "full")
         write_streams(data)
-        names = [own for own in COMMANDS if own.split(",")[0] in args.only.split(",")]
-        print(f"{'command':24}{'cold, CPU s':>12}{'again':>8}")
-        for name in dict.fromkeys([FIRST, *names]):
-            cache = first
-            if name != FIRST:
-                cache = data / "own"
-                shutil.rmtree(cache, ignore_errors=True)
-                if name not in ("replay", "warm"):
-                    shutil.copytree(first, cache)
-            cold, again = spent(name, data, cache), spent(name, data, cache)
-            rows.append({"command": name, "cold": round(cold, 2), "again": round(again, 2)})
-            print(f"{name:24}{cold:12.1f}{again:8.1f}", flush=True)
+        print(f"{'command':24}{'cold':>8}{'again':>8}{'compiled':>10}  CPU s")
+        if args.warm:
+            rows.append({"command": WARM, "cold": round(spent(WARM, data, full), 2)})
+            print(f"{WARM:24}{rows[0]['cold']:8.1f}", flush=True)
+        for name in names:
+            shutil.rmtree(own, ignore_errors=True)
+            caches = {"cold": own, "again": own} | ({"compiled": full} if args.warm else {})
+            took = {kind: round(spent(name, data, cache), 2) for kind, cache in caches.items()}
+            rows.append({"command": name, **took})
+            compiled = f"{took['compiled']:10.1f}" if args.warm else ""
+            print(f"{name:24}{took['cold']:8.1f}{took['again']:8.1f}{compiled}", flush=True)
     load = os.getloadavg()[0]
     known = {"versions": versions(), "load": round(load, 1), "rows": rows}
     args.json.write_text(json.dumps(known, indent=1) + "\n")

@@ -3,7 +3,7 @@
 A kernel of a kind takes seconds to compile, and a trial would need ten of them. The one for all
 decides at every step what the others know as they are compiled, and calls what they contain: it
 takes as long to compile as three of them, and runs several times as long. All are compiled from the
-same source, and their rows are equal.
+same source, and their rows are equal. A process begins by interpreting it, whichever it is.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from engine.replay import kernel
 from engine.replay.layout import CommonRules, ReplayRules
 from gpu_kernels.pool import Pool, no_pool
 
-TUPLES = 100_000
-"""Replayed under one kind by the kernel for all, in a process, before the kind's own is compiled.
-Lanes of more tuples never begin with it."""
+TUPLES = 1_000_000
+"""Replayed under one kind by the kernel for all, in a process, before the kind's own is compiled."""
+LANE_TUPLES = 100_000
+"""Lanes of more never begin with it."""
 _REPLAYED: Counter[tuple[type, bool]] = Counter()
 
 
@@ -43,7 +44,7 @@ class Kernels:
         self._common = CommonRules(*rules), no_pool() if pool is None else pool
         self._kind = type(rules), pool is None
         self._spares = spares
-        self._settled = bool(config.DISABLE_JIT) or rows > TUPLES
+        self._settled = bool(config.DISABLE_JIT) or rows > LANE_TUPLES
 
     def choose(self, tuples: int, arguments: tuple[Any, ...]) -> tuple[ReplayRules, Pool | None]:
         """Return the rules and the pool, whose types tell the kernel, for a batch.

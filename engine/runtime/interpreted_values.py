@@ -53,7 +53,17 @@ def viewed(array: _Array) -> Any:  # noqa: ANN401 - see above
         raise TypeError(f"{array.dtype} is not interpreted")
     if array.ndim == 1:
         return memoryview(array)  # type: ignore[arg-type]
+    if array.flags.c_contiguous and array.ndim:
+        return _table(memoryview(array.reshape(-1)), array.shape)  # type: ignore[arg-type]
     return Table(map(viewed, array)) if array.ndim else array.item()
+
+
+def _table(flat: memoryview, shape: tuple[int, ...]) -> Any:  # noqa: ANN401 - a table, or a row
+    """Cut an array into its rows."""
+    if len(shape) == 1:
+        return flat
+    step = len(flat) // max(shape[0], 1)
+    return Table([_table(flat[k * step : (k + 1) * step], shape[1:]) for k in range(shape[0])])
 
 
 def array_of(value: Any) -> Any:  # noqa: ANN401 - see above

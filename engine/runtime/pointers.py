@@ -1,4 +1,7 @@
-"""Pointers to functions, which a kernel takes as arguments."""
+"""Pointers to functions, which a kernel takes as arguments.
+
+`numba.experimental.function_type` tells numba their types.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from functools import cache, cached_property
 from typing import Any
 
 import numba
+import numba.experimental.function_type
 from numba.core import types
 from numba.extending import register_jitable
 

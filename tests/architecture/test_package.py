@@ -78,6 +78,7 @@ def test_what_was_compiled_is_found_again_from_another_archive(tmp_path: Path) -
         archive.parent.mkdir()
         assert package("--out", str(archive)) == 0
         kept = {"WINNOW_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(archive)}
+        kept |= {"WINNOW_COMPILE": "always"}
         shown = subprocess.run(  # noqa: S603 - ours
             [sys.executable, "-c", program], env=kept, cwd=tmp_path, check=True,
             capture_output=True, text=True,

@@ -55,6 +55,18 @@ def test_nothing_is_compiled_where_kernels_are_shipped(command: str, tmp_path: P
     assert "compiling" not in run(words, tmp_path / "empty", **kernels)
 
 
+@pytest.mark.parametrize(
+    "command", ["multijoin", *repeats(own for own in RUNS if own != "multijoin")]
+)
+def test_small_work_compiles_nothing(command: str, tmp_path: Path) -> None:
+    write_streams(tmp_path)
+    for number, line in enumerate(RUNS[command]):
+        words = [command, *line.format(folder=tmp_path).split()]
+        said = run(words, tmp_path / f"cold {number}", WINNOW_COMPILE="")
+        assert said.rstrip().endswith("compiled:")
+        assert "compiling" not in said
+
+
 def test_a_kernel_that_is_missing_fails_the_check(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

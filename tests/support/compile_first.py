@@ -1,6 +1,6 @@
 """Compile what most tests need, once, before they run side by side and each would wait for its own.
 
-    python tests/support/compile_first.py
+    WINNOW_COMPILE=always python tests/support/compile_first.py
 
 `make test` begins with it. Two processes share the kernels, then one lays out Spark's classes for
 the JVMs that follow (`quick_java.ARCHIVE`); what is there already costs nothing.

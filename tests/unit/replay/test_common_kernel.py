@@ -41,6 +41,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
     monkeypatch.setattr(common.Kernels, "choose", noted)
     monkeypatch.setattr(common, "TUPLES", 10**9)
+    monkeypatch.setattr(common, "LANE_TUPLES", 10**9)
     monkeypatch.setattr(common, "_REPLAYED", Counter())
     monkeypatch.setattr(common, "_is_there", lambda ends, _: isinstance(ends[0], CommonRules))
     return found
@@ -96,7 +97,7 @@ def test_a_process_compiles_a_kinds_own_kernel_where_it_replays_much(
 def test_a_long_lane_begins_with_its_own_kernel(
     used: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(common, "TUPLES", ROWS - 1)
+    monkeypatch.setattr(common, "LANE_TUPLES", ROWS - 1)
     run(CASE, step=1)
     assert used == [False, False, False]
 
