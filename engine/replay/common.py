@@ -18,7 +18,7 @@ from engine.replay.layout import CommonRules, ReplayRules
 from gpu_kernels.pool import Pool, no_pool
 
 TUPLES = 1_000_000
-"""Replayed under one kind by the kernel for all, in a process, before the kind's own is compiled."""
+"""Of a kind that a process replays by the kernel for all before the kind's own is compiled."""
 LANE_TUPLES = 100_000
 """Lanes of more never begin with it."""
 _REPLAYED: Counter[tuple[type, bool]] = Counter()
