@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from interpreted_too import only_interpreted
-from replay_cases import Case, cases, expected, fact_cases, pooled, run
+from replay_cases import Case, busy, cases, expected, fact_cases, pooled, run
 from thorough import THOROUGH
 
 from engine.policies import POLICIES
@@ -21,6 +21,23 @@ DRAWN = settings(
 )
 
 
+def equals(case: Case, step: int | None) -> None:
+    ref = expected(case)
+    with only_interpreted() as found:
+        comp = run(case, step=step)
+    assert comp.outputs == [tuple(output) for output in ref.outputs]
+    assert comp.peaks == (ref.peak_left, ref.peak_right)
+    assert comp.counted == len(ref.outputs)
+    if comp.outputs:
+        assert "engine.replay.kernel.replay" in found
+
+
+@pytest.mark.parametrize("policy", OURS)
+def test_busy_streams_equal_the_oracle(policy: str) -> None:
+    equals(busy(policy, 3), None)
+    equals(pooled(busy(policy, 1)), 7)
+
+
 @pytest.mark.parametrize("policy", OURS)
 def test_equals_the_oracle(policy: str) -> None:
     each = cases(policy), cases(policy).map(pooled)
@@ -29,13 +46,6 @@ def test_equals_the_oracle(policy: str) -> None:
     @DRAWN
     @given(st.one_of(*each, *through_facts), st.sampled_from([1, 5, 1000]))
     def equal(case: Case, step: int) -> None:
-        ref = expected(case)
-        with only_interpreted() as found:
-            comp = run(case, step=step)
-        assert comp.outputs == [tuple(output) for output in ref.outputs]
-        assert comp.peaks == (ref.peak_left, ref.peak_right)
-        assert comp.counted == len(ref.outputs)
-        if case.left or case.right:
-            assert "engine.replay.kernel.replay" in found or not comp.outputs
+        equals(case, step)
 
     equal()
