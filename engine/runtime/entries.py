@@ -277,7 +277,8 @@ class Entry(CPUDispatcher):  # type: ignore[misc]
             try:
                 found, steps = interpret(self, given, fast=fast)
             except NotInterpretedError:
-                self._ways.remove(fast)
+                # another thread may have given it up meanwhile
+                self._ways = [way for way in self._ways if way != fast]
             else:
                 self._steps += steps + _CALL
                 return found

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import numpy as np
 import pytest
 
 from engine.policies import policy_named
 from engine.replay.settings import now_callback
+from engine.runtime import entries
 from engine.runtime.entries import Entry
 from engine.runtime.interpreted import interpret
 from engine.runtime.jit import jit, shell_sorted
@@ -104,3 +108,18 @@ def test_nothing_is_interpreted_where_all_is_to_be_compiled(
     kernel: Entry = jit(shell_sorted.py_func, cached=False)
     sorts(kernel)
     assert len(kernel.overloads) == 1
+
+
+def test_threads_give_up_a_way_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(COMPILED, "always", False)
+    both = Barrier(2)
+
+    def interpreted(function: Entry, given: tuple[int, ...], *, fast: bool) -> None:
+        del function, given, fast
+        both.wait(timeout=30)
+        raise NotInterpretedError("it has no such method")
+
+    monkeypatch.setattr(entries, "interpret", interpreted)
+    double = jit(lambda a: 2 * a, cached=False)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(double, [3, 4])) == [6, 8]
