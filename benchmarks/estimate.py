@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 from estimate_cost import PLACE, measured, written
 from estimate_draws import Remembering, estimates
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from engine import estimate_archives, replay_archives, sample_archives
 from engine.report.envelope import versions
@@ -279,6 +280,11 @@ def draw(found: dict[str, Any], path: Path) -> None:
             axis.annotate(name.split(" ")[1], place, (4, 4), textcoords="offset points", fontsize=8)
     for name, line in (("exact by winnow estimate", ":"), ("exact by winnow replay", "--")):
         axis.axvline(found[name][0], color="#222222", linestyle=line, label=name)
+    for own in (axis.xaxis, axis.yaxis):
+        own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        own.set_major_formatter("{x:g}")
+        own.set_minor_formatter("")
+    axis.margins(x=0.1)
     axis.set_xlabel("processor seconds, from Parquet to the answer")
     axis.set_ylabel("median error of the count (%)")
     axis.grid(visible=True, color="#DDDDDD", linewidth=0.6)
