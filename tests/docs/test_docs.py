@@ -215,7 +215,8 @@ OPEN = (
             (
                 "estimate --window 2 --aggregate count;"
                 "estimate --window 2 --memory 4 --policy prob --read 40%;"
-                "estimate --window 2 of text"
+                "estimate --window 2 of text;"
+                "estimate --window 2 of lanes"
             ),
         ),
         ("sweep", "sweep --windows 20 --memory 4,8 --policies dgl --target recall=0.1"),
@@ -229,18 +230,20 @@ def test_every_field_of_the_report_is_documented_and_none_besides(
     assert cli.main(line.split()) == 0
     found = set()
     for command in commands.split(";"):
-        words, ending = command.removesuffix(" of text"), "parquet"
-        if words != command:
-            ending = "csv"
+        words, _, kind = command.partition(" of ")
+        ending = "csv" if kind else "parquet"
+        if kind:
             for side in ("left", "right"):
                 table = pq.read_table(streams / f"{side}.parquet")
                 pa_csv.write_csv(table, streams / f"{side}.csv")
         told = (
-            f"{words} --left {streams}/left.{ending} --right {streams}/right.{ending} --on key "
-            f"--time ts --time-unit s --engine local --report {report}"
-        )
-        cache = [] if page == "estimate" else ["--cache", str(tmp_path / "lanes")]
-        assert cli.main([*told.split(), *cache]) == 0
+            f"--left {streams}/left.{ending} --right {streams}/right.{ending} --on key "
+            f"--time ts --engine local --cache {tmp_path}/lanes"
+        ).split()
+        if kind == "lanes":
+            assert cli.main(["prepare", *told]) == 0
+        more = f"--time-unit s --report {report}"
+        assert cli.main([*words.split(), *told, *more.split()]) == 0
         for name in fields(json.loads(report.read_text())):
             parents = [own for own in OPEN if name.startswith(own + ".")]
             found.add(parents[0] if parents else name)
