@@ -80,6 +80,7 @@ ROOMS = {
         "hashing": "versions",
         "hearing": "connect",
         "naming": "connect",
+        "accumulators": "connect naming",
         "lanes": "",
         "outcome": "",
         "rows": "connect versions naming",
@@ -97,10 +98,12 @@ ROOMS = {
         "measure": "lanes spool worker",
         "on_gpu": "lanes spool worker",
         "archives": "versions gpu hashing naming outcome spread session columns",
-        "executor": "versions connect gpu naming outcome rapids session archives hearing",
+        "executor": (
+            "versions connect gpu naming accumulators outcome rapids session archives hearing"
+        ),
         "query": "gpu lanes naming outcome spread session columns facts worker measure on_gpu",
         "dataframe": "rows columns facts query",
-        "door": "versions naming lookup dataframe",
+        "door": "versions naming accumulators lookup dataframe",
         "sql": "door",
         "command": "configured session executor",
         "sweep": "session executor",
