@@ -24,8 +24,13 @@ def printed(words: list[str], capsys: pytest.CaptureFixture[str]) -> list[str]:
     ("name", "line"), CASES, ids=[f"{n} {i}" for i, (n, _) in enumerate(CASES)]
 )
 def test_prints_the_same(
-    name: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str,
+    line: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")  # whatever the length of a folder's name
     found = []
     for kind in ("interpreted", "compiled"):
         folder = tmp_path / kind
