@@ -31,7 +31,8 @@ def prepare(cache: Path, given: dict[str, Any], *more: str) -> None:
         if name in given
         for text in (f"--{name.replace('_', '-')}", given[name])
     ]
-    assert main(["prepare", *flags, "--cache", str(cache), *more]) == 0
+    words = ["prepare", *flags, "--engine", "local", "--cache", str(cache)]  # not Spark, if it runs
+    assert main([*words, *more]) == 0
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "sorted csv"])
@@ -98,7 +99,7 @@ def test_a_part_of_the_lanes_holds_the_truth(
     for seed in range(6):
         found = engine.estimate_archives(**given, aggregates=EVERY, read="30%", seed=seed)
         assert found.report["how"] == "sample"
-        assert found.report["read"]["share"] < 0.7
+        assert found.report["read"]["share"] < 0.4
         assert found.report["rows"] == true.report["rows"]
         for text in TEXTS[:3]:
             [line] = found.aggregates[text].to_pylist()
