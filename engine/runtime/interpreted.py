@@ -118,7 +118,7 @@ def interpret(function: Any, given: tuple[Any, ...], *, fast: bool) -> tuple[Any
             own = [arguments.given(each) for each in given]
             _STEPS.fill()
             found = arguments.returned(_function(function, fast=fast)(*own))
-        except Exception as error:
+        except Exception as error:  # anything that compiled code does otherwise, or raises itself
             raise NotInterpretedError(str(error)) from error
         arguments.write_back()
         return found, _STEPS.taken
