@@ -10,7 +10,8 @@ PEERS_ARGS ?=
 REPRODUCE_ARGS ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-export WINNOW_COMPILE ?= always # tests and measurements are of compiled kernels
+# Tests and measurements are of compiled kernels; a comment on its line would be part of the value.
+export WINNOW_COMPILE ?= always
 unexport PYTHONDONTWRITEBYTECODE # processes by the hundred import what one has compiled
 
 SHELL := /bin/bash

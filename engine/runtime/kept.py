@@ -81,7 +81,7 @@ class Compilations:
     def __init__(self) -> None:
         self.names: list[str] = []
         self.seconds = 0.0
-        self.always = os.environ.get("WINNOW_COMPILE") == "always"
+        self.always = os.environ.get("WINNOW_COMPILE", "").strip() == "always"
         self.tell: Callable[[str], None] | None = None
         self._told: set[str] = set()
 

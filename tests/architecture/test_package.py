@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -204,6 +205,20 @@ def test_what_cannot_be_packed_is_said(
     assert package(*words) == 2
     assert why in capsys.readouterr().err
     assert {path.name for path in tmp_path.iterdir()} == {"there.zip"}
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_variables_that_make_exports_end_where_they_seem_to() -> None:
+    """With a comment behind it, a value would end in the blanks before that."""
+    exported = re.findall(r"^export (\w+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    environment = {name: own for name, own in os.environ.items() if name not in exported}
+    words = ["make", "--print-data-base", "--dry-run", "help"]
+    found = subprocess.run(  # noqa: S603 - this project's Makefile
+        words, cwd=ROOT, env=environment, check=True, capture_output=True, text=True
+    ).stdout
+    values = dict(re.findall(r"^(\w+) :?= ?(.*)$", found, re.MULTILINE))
+    assert values["WINNOW_COMPILE"] == "always"
+    assert all(values[name] == values[name].strip() for name in exported)
 
 
 def test_a_package_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
