@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.exact.combine import combined, neumaier
 from engine.facts.index import FactIndex
-from engine.facts.key_links import KeyLinks, linked_key, span
+from engine.facts.key_links import KeyLinks, linked_key, next_link, span
 from engine.facts.links import Links
 from engine.runtime.jit import Floats, Integer, Ints
 from engine.runtime.jit import kernel as compiled
@@ -72,7 +72,7 @@ def joined_with(
     place, stop = span(links, np.int64(key))
     while place < stop:
         found += counts[2 * linked_key(links, place) + opposite]
-        place += 1
+        place = next_link(links, place, stop)
     return found
 
 
@@ -231,7 +231,7 @@ def _simultaneous(
                 high, rest = neumaier(high, rest, term)
                 found += 1
                 other = np.int64(chain[other])
-            place += 1
+            place = next_link(links, place, stop)
     sums[0], sums[1] = high, rest
     return found
 

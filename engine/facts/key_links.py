@@ -3,7 +3,9 @@
 In an equi-join a key joins the opposite key of its own id, and `KeyLinks` is None; the kernels are
 then compiled without anything else. Through a fact relation (contract, section 5) the ids of the
 two sides have nothing to do with each other: each has the opposite ids that it joins, once for
-every fact. Under a predicate every tuple has an id of its own, and links to what it can meet.
+every fact. Under a predicate every tuple has an id of its own, and links to what it can meet. Where
+ids go by value, and the predicate is a band, these are a stretch of ids: those that are counted at
+present are bits, and the rest is passed over 64 at a time.
 """
 
 from __future__ import annotations
@@ -13,11 +15,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.runtime.bits import counted, drop, following, put
 from engine.runtime.jit import NONE, Integer, Ints, Records, prefetch
 from engine.runtime.jit import kernel as compiled
 
 NOBODY = 0
 """Id of tuples that no fact joins: they are never admitted (P2's pre-filter)."""
+
+
+class Stretches(NamedTuple):
+    """Links to stretches of ids, of tuples in order of value."""
+
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
+    """`first`, `last`: (ids,) int32. Where each id's stretch begins and ends."""
+    words: NDArray[np.uint64]
+    """(ids / 64,) uint64. Which of the opposite ids are counted at present."""
+    blocks: NDArray[np.int32]
+    """(ids / 1024,) int32. How many."""
+    own_words: NDArray[np.uint64]
+    own_blocks: NDArray[np.int32]
+    """`own_words`, `own_blocks`: The same of this side's ids."""
 
 
 class KeyLinks(NamedTuple):
@@ -37,6 +55,13 @@ class KeyLinks(NamedTuple):
     counts: NDArray[np.int32] | None = None
     """(ids,) int32. Under a predicate the match counts of this side's ids as they stand, which
     change as tuples come and go; None where they are added up by key when they are asked for."""
+    stretches: Stretches | None = None
+    """Of ids that go by value; `first` and `other` are then empty."""
+
+    @property
+    def ids(self) -> int:
+        """How many ids there are."""
+        return self.first.size - 1 if self.stretches is None else self.stretches.first.size
 
 
 def no_key_links() -> KeyLinks:
@@ -50,10 +75,33 @@ def no_key_links() -> KeyLinks:
 
 @compiled
 def span(links: KeyLinks | None, key: Integer) -> tuple[Integer, Integer]:
-    """Return where a key's links begin and end, places for `linked_key`."""
+    """Return where a key's links begin and end, places for `next_link` and `linked_key`."""
     if links is None:
         return key, key + 1
-    return links.first[key], links.first[key + 1]
+    return _span(links.stretches, links, key)
+
+
+@compiled
+def _span(stretches: Stretches | None, links: KeyLinks, key: Integer) -> tuple[Integer, Integer]:
+    if stretches is None:
+        return links.first[key], links.first[key + 1]
+    end = np.int64(stretches.last[key])
+    return following(stretches.words, np.int64(stretches.first[key]), end), end
+
+
+@compiled
+def next_link(links: KeyLinks | None, place: Integer, end: Integer) -> Integer:
+    """Return the place of the next link."""
+    if links is None:
+        return place + 1
+    return _next(links.stretches, place, end)
+
+
+@compiled
+def _next(stretches: Stretches | None, place: Integer, end: Integer) -> Integer:
+    if stretches is None:
+        return place + 1
+    return following(stretches.words, place + 1, end)
 
 
 @compiled
@@ -61,7 +109,14 @@ def linked_key(links: KeyLinks | None, place: Integer) -> Integer:
     """Return the opposite id at a place."""
     if links is None:
         return place
-    return np.int64(links.other[place])
+    return _other(links.stretches, links.other, place)
+
+
+@compiled
+def _other(stretches: Stretches | None, other: NDArray[np.int32], place: Integer) -> Integer:
+    if stretches is None:
+        return np.int64(other[place])
+    return np.int64(place)
 
 
 @compiled
@@ -82,11 +137,14 @@ def kept_count(links: KeyLinks | None, key: Integer) -> Integer:
     """Return the match count of a key where it is kept, NONE where it is not."""
     if links is None:
         return np.int64(NONE)
-    return _kept(links.counts, key)
+    return _kept(links.stretches, links.counts, key)
 
 
 @compiled
-def _kept(counts: NDArray[np.int32] | None, key: Integer) -> Integer:
+def _kept(stretches: Stretches | None, counts: NDArray[np.int32] | None, key: Integer) -> Integer:
+    if stretches is not None:
+        first, last = np.int64(stretches.first[key]), np.int64(stretches.last[key])
+        return counted(stretches.words, stretches.blocks, first, last)
     if counts is None:
         return np.int64(NONE)
     return np.int64(counts[key])
@@ -94,21 +152,33 @@ def _kept(counts: NDArray[np.int32] | None, key: Integer) -> Integer:
 
 def without_counts(links: KeyLinks) -> KeyLinks:
     """Return links whose changes of counts nobody reads, of the same type."""
+    if (own := links.stretches) is not None:
+        words, blocks = np.zeros_like(own.words), np.zeros_like(own.blocks)
+        return links._replace(stretches=own._replace(own_words=words, own_blocks=blocks))
     return links._replace(counts=np.zeros(links.first.size, np.int32))
 
 
 @compiled
 def change_counts(links: KeyLinks | None, key: Integer, change: Integer) -> None:
-    """Add to the match counts of all that a key joins, where they are kept. O(links of the key)."""
+    """Count a key, or no longer, among the matches of all that it joins, where they are kept.
+
+    O(links of the key); of a stretch O(1).
+    """
     if links is not None:
-        _change(links.counts, links, key, change)
+        _change(links.stretches, links.counts, links, key, change)
 
 
 @compiled
 def _change(
-    counts: NDArray[np.int32] | None, links: KeyLinks, key: Integer, change: Integer
-) -> None:
-    if counts is not None:
+    stretches: Stretches | None, counts: NDArray[np.int32] | None, links: KeyLinks, key: Integer,
+    change: Integer,
+) -> None:  # fmt: skip
+    if stretches is not None:
+        if change > 0:
+            put(stretches.own_words, stretches.own_blocks, key)
+        else:
+            drop(stretches.own_words, stretches.own_blocks, key)
+    elif counts is not None:
         for place in range(links.first[key], links.first[key + 1]):
             counts[links.other[place]] += np.int32(change)
 
@@ -136,8 +206,23 @@ def prefetch_links(links: KeyLinks | None, keys: Records, far: Integer, near: In
     """Have the links of two keys brought into the cache; False if they are the keys' own."""
     if links is None:
         return False
-    prefetch(links.first, far)
-    place = links.first[near]
-    if place < links.first[near + 1]:
-        prefetch(keys, 2 * np.int64(links.other[place]))
+    _prefetch(links.stretches, links, keys, far, near)
     return True
+
+
+@compiled
+def _prefetch(
+    stretches: Stretches | None, links: KeyLinks, keys: Records, far: Integer, near: Integer
+) -> None:
+    if stretches is None:
+        prefetch(links.first, far)
+        place = links.first[near]
+        if place < links.first[near + 1]:
+            prefetch(keys, 2 * np.int64(links.other[place]))
+    else:
+        prefetch(stretches.first, far)
+        prefetch(stretches.last, far)
+        last = np.int64(stretches.last[near])
+        other = following(stretches.words, np.int64(stretches.first[near]), last)
+        if other < last:
+            prefetch(keys, 2 * other)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from engine.policies import Structure, age
 from engine.replay import layout
 from engine.replay.layout import Arrivals, Memory, Outputs, Window
-from engine.runtime.jit import NONE, Floats, Ints
+from engine.runtime.jit import NONE, Floats, Ints, Records
 from engine.value_model.estimate import Valued
 
 
@@ -80,6 +80,21 @@ def _by_age(curve: bytes) -> tuple[Floats, Ints]:
     found = np.array(runs, np.int64)
     least = np.minimum(table[found[:, 0]], table[found[:, 1]])
     return table, found[np.argsort(least, kind="stable")]
+
+
+PLAIN = np.dtype((np.void, layout.KEY.itemsize))
+"""The record of a key as bytes, which are copied faster."""
+_NO_KEY = np.zeros(1, layout.KEY)
+for _name in ("head", "arrival", "root", "at"):
+    _NO_KEY[_name] = NONE
+_NO_KEY["dirty"] = layout.CLEAN
+
+
+def empty_keys(size: int) -> Records:
+    """Return the records of keys without a tuple: (2 * size,) KEY."""
+    found: Records = aligned(2 * size * layout.KEY.itemsize // 8).view(layout.KEY)
+    found.view(PLAIN)[:] = _NO_KEY.view(PLAIN)
+    return found
 
 
 def aligned(size: int) -> Floats:

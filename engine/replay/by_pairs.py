@@ -52,22 +52,22 @@ class Arrivals(NamedTuple):
     right: StreamBatch
     numbers: tuple[Ints, Ints]
     """((n,) int64, (k,) int64). Place of each tuple of left and right in the order of both."""
+    ts: Ints
+    """(n + k,) int64. Of all, in order."""
 
-    @property
-    def ts(self) -> Ints:
-        """(n + k,) int64. Of all, in order."""
-        found = np.empty(self.left.ts.size + self.right.ts.size, np.int64)
-        for batch, number in zip((self.left, self.right), self.numbers, strict=True):
-            found[number] = batch.ts
-        return found
+    def between(self, side: int, begin: int, end: int) -> StreamBatch:
+        """Return the tuples of a side in some places of the order of both."""
+        batch = self.left if side == 0 else self.right
+        cut = slice(*np.searchsorted(self.numbers[side], [begin, end]))
+        return StreamBatch(batch.ts[cut], batch.row[cut], batch.key[cut], batch.importance[cut])
 
 
 def arrivals_of(left: StreamBatch, right: StreamBatch) -> Arrivals:
     """Return both streams, each in order of (ts, row), in the arrival order of both."""
-    before_left = np.searchsorted(right.ts, left.ts, "left")
-    before_right = np.searchsorted(left.ts, right.ts, "right")
-    numbers = np.arange(left.ts.size) + before_left, np.arange(right.ts.size) + before_right
-    return Arrivals(left, right, numbers)
+    numbers = np.empty(left.ts.size, np.int64), np.empty(right.ts.size, np.int64)
+    ts = np.empty(left.ts.size + right.ts.size, np.int64)
+    _merged(left.ts, right.ts, *numbers, ts)
+    return Arrivals(left, right, numbers, ts)
 
 
 def replay_pairs(lane: LaneReplay, arrivals: Arrivals, pairs: Iterable[Ints]) -> Iterator[Outputs]:
@@ -101,7 +101,7 @@ def replay_pairs(lane: LaneReplay, arrivals: Arrivals, pairs: Iterable[Ints]) ->
     known = _NO_PAIRS
     waiting = _Waiting(arrivals)
     for end, found in waiting.parts(pairs):
-        oldest = _oldest(arrivals, lane.settings.windows, waiting.ts[begin - 1]) if begin else 0
+        oldest = oldest_of(arrivals, lane.settings.windows, waiting.ts[begin - 1]) if begin else 0
         known = _joined([known.at(known.earlier >= oldest), found])
         waiting.least = max(PART_PAIRS, known.later.size)
         if 2 * known.later.size > _MOST:
@@ -109,9 +109,14 @@ def replay_pairs(lane: LaneReplay, arrivals: Arrivals, pairs: Iterable[Ints]) ->
                 f"{known.later.size} pairs of tuples match within the windows, more than 2^30: "
                 "join shorter windows, or a slice of time"
             )
-        lane.link(_links(known, oldest, end), _shifted(begin - first, oldest - first))
-        batches, ids = zip(*_between(arrivals, begin, end, oldest), strict=True)
-        yield from lane.push(batches[0], ids[0], batches[1], ids[1], end - oldest + 1)
+        links, new = _links(known, oldest, end), _shifted(begin - first, oldest - first)
+        lane.link((links, links), (new, new))
+        left, right = (arrivals.between(side, begin, end) for side in range(2))
+        ids = (
+            (own[slice(*np.searchsorted(own, [begin, end]))] - oldest + 1).astype(np.int32)
+            for own in arrivals.numbers
+        )
+        yield from lane.push(left, next(ids), right, next(ids), end - oldest + 1)
         begin, first = end, oldest
 
 
@@ -143,7 +148,7 @@ class _Waiting:
             yield self.ts.size, _joined(held)
 
 
-def _oldest(arrivals: Arrivals, windows: tuple[int, int], now: int) -> int:
+def oldest_of(arrivals: Arrivals, windows: tuple[int, int], now: int) -> int:
     """Return the first number that is unexpired, or behind all others, at an instant."""
     found = [arrivals.numbers[0].size + arrivals.numbers[1].size]
     for batch, own, window in zip(arrivals[:2], arrivals.numbers, windows, strict=True):
@@ -161,22 +166,25 @@ def _shifted(known: int, gone: int) -> Ints:
     return new
 
 
-def _between(
-    arrivals: Arrivals, begin: int, end: int, oldest: int
-) -> Iterator[tuple[StreamBatch, NDArray[np.int32]]]:
-    """Yield the tuples of each side that arrive in a part of time, and their ids."""
-    for batch, own in zip(arrivals[:2], arrivals.numbers, strict=True):
-        cut = slice(*np.searchsorted(own, [begin, end]))
-        some = StreamBatch(batch.ts[cut], batch.row[cut], batch.key[cut], batch.importance[cut])
-        yield some, (own[cut] - oldest + 1).astype(np.int32)
-
-
 def _links(pairs: _Pairs, oldest: int, end: int) -> KeyLinks:
     """Return the links of all tuples from `oldest` on, of either side, without their counts."""
     first, other = _linked(pairs.earlier - oldest, pairs.later - oldest, end - oldest)
     none = np.zeros(0, np.int64)
     counts = np.zeros(first.size - 1, np.int32)
     return KeyLinks(first, other, None, none, none.astype(np.int32), counts)
+
+
+@jit
+def _merged(left_ts: Ints, right_ts: Ints, left: Ints, right: Ints, ts: Ints) -> None:
+    """Write the places of both streams' tuples in the order of both, and their times in it."""
+    i = j = np.int64(0)
+    for place in range(ts.size):
+        if j >= right_ts.size or (i < left_ts.size and left_ts[i] <= right_ts[j]):
+            left[i], ts[place] = place, left_ts[i]
+            i += 1
+        else:
+            right[j], ts[place] = place, right_ts[j]
+            j += 1
 
 
 @jit

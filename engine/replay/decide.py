@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.facts.key_links import KeyLinks, joins_nobody, linked_key, span
+from engine.facts.key_links import KeyLinks, joins_nobody, linked_key, next_link, span
 from engine.policies import Structure
 from engine.replay import aged, keyed, pooled, ranks, valued
 from engine.replay.instant import match_count
@@ -52,7 +52,7 @@ def _touch_matched(
                 mine = linked_key(theirs, place)
                 if keys[nth(2 * mine + side)].head != NONE:
                     keyed.touch(memory, keys, side, mine)
-                place += 1
+                place = next_link(theirs, place, stop)
         j += 1
 
 
@@ -116,7 +116,7 @@ def _produced(
         count += opposite.arrivals
         if early:
             count += opposite.residents
-        place += 1
+        place = next_link(partners, place, stop)
     return np.float64(count)
 
 

@@ -10,6 +10,7 @@ from engine.facts.key_links import (
     kept_count,
     linked_key,
     next_ended,
+    next_link,
     prefetch_links,
     span,
 )
@@ -35,11 +36,12 @@ def match_count(
     if kept != NONE:
         return np.float64(kept)
     seen, held = np.int64(0), np.int64(0)
-    begin, end = span(partners, key)
-    for place in range(begin, end):
+    place, end = span(partners, key)
+    while place < end:
         opposite = keys[nth(2 * linked_key(partners, place) + 1 - side)]
         seen += opposite.window
         held += opposite.residents + opposite.arrivals
+        place = next_link(partners, place, end)
     if rules.estimator == layout.WINDOW_ESTIMATOR:
         return np.float64(seen)
     if rules.estimator == layout.HISTORY_ESTIMATOR:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.facts.key_links import KeyLinks, fact, linked_key, span
+from engine.facts.key_links import KeyLinks, fact, linked_key, next_link, span
 from engine.policies import Structure
 from engine.replay import layout, pooled
 from engine.replay.decide import decide, note_matches, note_yield
@@ -147,7 +147,7 @@ def _probe_left(
                     np.int64(theirs.residents), key, fact(partners, place), out, tallies,
                     progress, sums,
                 )  # fmt: skip
-            place += 1
+            place = next_link(partners, place, stop)
         i += 1
     return True
 
@@ -176,7 +176,7 @@ def _probe_right(
                         np.int64(theirs.head), np.int64(theirs.residents), other,
                         fact(partners, place), out, tallies, progress, sums,
                     )  # fmt: skip
-                place += 1
+                place = next_link(partners, place, stop)
             j += 1
     return True
 

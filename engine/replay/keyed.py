@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.facts.key_links import KeyLinks, linked_key, span
+from engine.facts.key_links import KeyLinks, linked_key, next_link, span
 from engine.replay.heap import BY_IMPORTANCE, drop_at, grown, precedes, rise, sink, without
 from engine.replay.layout import CLEAN, COUNT, DIRTY, HEAP, Memory
 from engine.replay.memory import insert, remove
@@ -62,9 +62,10 @@ def touch_partners(
     opposite: Memory, keys: Records, partners: KeyLinks | None, side: Integer, key: Integer
 ) -> None:
     """Mark the partners of a key of `side`, whose match counts may have changed. O(partners)."""
-    begin, end = span(partners, key)
-    for place in range(begin, end):
+    place, end = span(partners, key)
+    while place < end:
         touch(opposite, keys, 1 - side, linked_key(partners, place))
+        place = next_link(partners, place, end)
 
 
 @kernel

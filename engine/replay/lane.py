@@ -18,7 +18,7 @@ from engine.replay import kernel, layout
 from engine.replay.allocate import (
     Ready,
     SlidingWindow,
-    aligned,
+    empty_keys,
     empty_outputs,
     first_outputs,
     join_memory,
@@ -96,6 +96,7 @@ class LaneReplay:
         self.rules: ReplayRules = layout.RULES[structure](*rules._replace(structure=int(structure)))
         self._structure, self._plan = structure, plan
         self._partners: tuple[KeyLinks | None, KeyLinks | None] = key_links or (None, None)
+        self._linked = False
         self._followed = [0, 0]
         terms = settings.terms if structure is Structure.VALUED else None
         self._estimate = None if terms is None else estimate_of(terms, facts)
@@ -203,37 +204,36 @@ class LaneReplay:
         return ready
 
     def _grow(self, keys: int) -> None:
-        have = self.by_key.size
+        have = self._keys.size // 2
         if keys <= have:
             return
         size = max(keys, 2 * have, 16)
-        grown = aligned(2 * size * layout.KEY.itemsize // 8).view(layout.KEY)
-        for name in ("head", "arrival", "root", "at"):
-            grown[name] = NONE
-        grown["dirty"] = layout.CLEAN
+        grown = empty_keys(size)
         grown[: self._keys.size] = self._keys
         self._keys = grown
-        self.by_key = np.concatenate([self.by_key, np.zeros(size - have, np.int64)])
-        self.importance_by_key = np.concatenate([self.importance_by_key, np.zeros(size - have)])
+        if not self._linked:
+            self.by_key = np.append(self.by_key, np.zeros(size - have, np.int64))
+            self.importance_by_key = np.append(self.importance_by_key, np.zeros(size - have))
 
-    def link(self, links: KeyLinks, old_to_new: Ints) -> None:
-        """Go on with other links, of ids that belong to one side each. O(ids + K).
+    def link(self, links: tuple[KeyLinks, KeyLinks], old_to_new: tuple[Ints, Ints]) -> None:
+        """Go on with other links, of an id a tuple; outputs are not counted by key. O(ids + K).
 
         Parameters
         ----------
-        links : KeyLinks
-            Of the ids of both sides, with room for their match counts.
-        old_to_new : (old ids,) int64
-            As `remap` takes it.
+        links : (KeyLinks, KeyLinks)
+            Of left and right: stretches of ids, or the same with room for match counts of all.
+        old_to_new : ((old ids,) int64, (old ids,) int64)
+            Of left and right, as `remap` takes it; the same unless `links` are stretches.
         """
-        old = self._partners[0]
+        old, self._linked = self._partners[0], True
         if old is not None:
-            self.remap(old_to_new)
+            self._renumber(old_to_new, links[0].ids)
             carry_counts(old, links, old_to_new, self._keys, self.rules.estimator)
-        self._partners = links, links
-        counted = links if self.settings.estimator == "memory" else without_counts(links)
+        self._partners = links
+        in_memory = self.settings.estimator == "memory"
+        counted = links if in_memory else tuple(map(without_counts, links))
         left, right = self._memories
-        self._memories = left._replace(counted=counted), right._replace(counted=counted)
+        self._memories = left._replace(counted=counted[0]), right._replace(counted=counted[1])
 
     def remap(self, old_to_new: Ints) -> None:
         """Renumber the key ids, as `KeyTable.keep` does. O(ids + K).
@@ -243,13 +243,14 @@ class LaneReplay:
         old_to_new : (old ids,) int64
             New id of each old one; -1 for ids without an unexpired tuple, which are forgotten.
         """
-        kept = np.flatnonzero(old_to_new[: self.by_key.size] >= 0)
-        self._keys = renumbered(
-            self._keys, self._memories, self._windows, old_to_new, kept,
-            keyed=self._structure is Structure.KEYED,
-        )  # fmt: skip
+        kept = np.flatnonzero(old_to_new[: self._keys.size // 2] >= 0)
+        self._renumber((old_to_new, old_to_new), kept.size)
         self.by_key = self.by_key[kept]
         self.importance_by_key = self.importance_by_key[kept]
+
+    def _renumber(self, old_to_new: tuple[Ints, Ints], size: int) -> None:
+        both, keyed = (self._memories, self._windows), self._structure is Structure.KEYED
+        self._keys = renumbered(self._keys, *both, old_to_new, size, keyed=keyed)
 
     def _arrivals(
         self, side: int, batch: StreamBatch, ids: NDArray[np.int32], draw: Floats | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.facts.key_links import KeyLinks, linked_key, span
+from engine.facts.key_links import KeyLinks, linked_key, next_link, span
 from engine.policies import Structure, dgl
 from engine.replay import layout
 from engine.replay.layout import Arrivals, Memory, ReplayRules
@@ -93,7 +93,7 @@ def note_outputs(
                         pool, rules, arrivals.importance[nth(i)], opposite, 1 - side,
                         np.int64(theirs.head), np.int64(theirs.residents), now,
                     )  # fmt: skip
-                place += 1
+                place = next_link(partners, place, stop)
             i += 1
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.facts.key_links import KeyLinks, linked_key, span
+from engine.facts.key_links import KeyLinks, linked_key, next_link, span
 from engine.replay import layout
 from engine.replay.layout import Arrivals, Memory, Outputs, ReplayRules, Tallies
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth
@@ -20,12 +20,13 @@ def has_room(
 ) -> bool:  # fmt: skip
     """Return whether the outputs of an arrival of `side` fit into the rest of the arrays."""
     room = np.int64(progress[layout.WRITTEN])
-    begin, end = span(partners, key)
-    for place in range(begin, end):
+    place, end = span(partners, key)
+    while place < end:
         theirs = keys[nth(2 * linked_key(partners, place) + 1 - side)]
         room += theirs.residents
         if side == 0:
             room += theirs.arrivals
+        place = next_link(partners, place, end)
     return bool(room <= out.ts.size)
 
 
@@ -58,8 +59,9 @@ def _tally(
     importance: float,
 ) -> None:  # fmt: skip
     progress[layout.FOUND] += found
-    tallies.by_key[nth(key)] += found
-    tallies.importance_by_key[nth(key)] += importance
+    if key < tallies.by_key.size:
+        tallies.by_key[nth(key)] += found
+        tallies.importance_by_key[nth(key)] += importance
     place = progress[layout.BIN]
     tallies.by_bin[nth(place)] += found
     tallies.importance_by_bin[nth(place)] += importance

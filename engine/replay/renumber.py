@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.facts.key_links import KeyLinks
 from engine.replay import layout
-from engine.replay.allocate import SlidingWindow
+from engine.replay.allocate import PLAIN, SlidingWindow, empty_keys
 from engine.replay.layout import Memory
+from engine.runtime.bits import put
 from engine.runtime.jit import NONE, Ints, Records, jit, nth
 
 
 def renumbered(
-    keys: Records, memories: Sequence[Memory], windows: Sequence[SlidingWindow], old_to_new: Ints,
-    kept: Ints, *, keyed: bool,
+    keys: Records, memories: Sequence[Memory], windows: Sequence[SlidingWindow],
+    old_to_new: tuple[Ints, Ints], size: int, *, keyed: bool,
 ) -> Records:  # fmt: skip
     """Renumber the keys of residents and of windows, and return the records of those kept.
 
@@ -24,45 +26,65 @@ def renumbered(
     keys : (2 * ids,) KEY
     memories, windows : (left, right)
         Changed in place.
-    old_to_new : (ids,) int64
-        New id of each; -1 for those that are forgotten.
-    kept : (n,) int64
-        The others, ascending.
+    old_to_new : ((ids,) int64, (ids,) int64)
+        New id of each on either side, no two alike; -1 for those that are forgotten.
+    size : int
+        Ids for which there is to be room.
     keyed : bool
         Whether memories have heaps of keys.
 
     Returns
     -------
-    (2 * n,) KEY
+    (2 * size,) KEY
         O(ids + K).
     """
-    for side, memory in enumerate(memories):
+    found = empty_keys(size)
+    for side, (memory, new) in enumerate(zip(memories, old_to_new, strict=True)):
         residents = memory.slots["seq"] != NONE
-        memory.slots["key"][residents] = old_to_new[memory.slots["key"][residents]]
+        memory.slots["key"][residents] = new[memory.slots["key"][residents]]
+        kept = np.flatnonzero(new[: keys.size // 2] >= 0)
         if keyed:
             entries = memory.heap[: memory.n[layout.HEAP]]
-            entries["what"] = old_to_new[entries["what"]]
+            entries["what"] = new[entries["what"]]
             changed = kept[keys["dirty"][2 * kept + side] != layout.CLEAN]
             keys["dirty"][2 * kept + side] = layout.CLEAN
-            renamed = old_to_new[changed]
+            renamed = new[changed]
             keys["dirty"][2 * changed + side] = np.r_[renamed[1:], NONE][: changed.size]
             memory.n[layout.DIRTY] = renamed[0] if changed.size else NONE
         window = windows[side]
         begin = int(memory.n[layout.WINDOW_AT])
         memory.n[layout.WINDOW_AT] = 0
         window.ts = window.ts[begin:]
-        window.key = old_to_new[window.key[begin:]].astype(np.int32)
-    return keys.reshape(-1, 2)[kept].reshape(-1).copy()
+        window.key = new[window.key[begin:]].astype(np.int32)
+        found.view(PLAIN)[2 * new[kept] + side] = keys.view(PLAIN)[2 * kept + side]
+    return found
+
+
+@jit
+def _count_present(
+    words: NDArray[np.uint64], blocks: NDArray[np.int32], keys: Records, side: int, estimator: int
+) -> None:
+    for key in range(keys.size // 2):
+        own = keys[nth(2 * key + side)]
+        there = own.window if estimator == layout.WINDOW_ESTIMATOR else own.residents
+        if there > 0:
+            put(words, blocks, np.int64(key))
 
 
 def carry_counts(
-    old: KeyLinks, links: KeyLinks, old_to_new: Ints, keys: Records, estimator: int
-) -> None:
+    old: KeyLinks, links: Sequence[KeyLinks], old_to_new: Sequence[Ints], keys: Records,
+    estimator: int,
+) -> None:  # fmt: skip
     """Carry match counts over to other links, and count what is there for ids that are new."""
-    kept = old_to_new >= 0
-    assert old.counts is not None and links.counts is not None  # noqa: S101, PT018 - they have them
-    links.counts[old_to_new[kept]] = old.counts[kept]
-    _count_ahead(links, keys, int(kept.sum()), estimator)
+    for side, own in enumerate(links):
+        if own.stretches is not None:
+            words, blocks = own.stretches.own_words, own.stretches.own_blocks
+            _count_present(words, blocks, keys, side, estimator)
+    counts, new = links[0].counts, old_to_new[0]
+    if counts is not None and old.counts is not None:
+        kept = new >= 0
+        counts[new[kept]] = old.counts[kept]
+        _count_ahead(links[0], keys, int(kept.sum()), estimator)
 
 
 @jit

@@ -99,7 +99,7 @@ def interpret(function: Any, given: tuple[Any, ...], *, fast: bool) -> tuple[Any
     Returns
     -------
     tuple
-        What it returns, and how many steps of loops it took.
+        What it returns, and how many steps of loops it took, or takes as long as.
 
     Raises
     ------
@@ -121,4 +121,4 @@ def interpret(function: Any, given: tuple[Any, ...], *, fast: bool) -> tuple[Any
         except Exception as error:  # anything that compiled code does otherwise, or raises itself
             raise NotInterpretedError(str(error)) from error
         arguments.write_back()
-        return found, _STEPS.taken
+        return found, _STEPS.taken + arguments.steps

@@ -17,6 +17,7 @@ from engine.runtime.pointers import Pointer
 _Array = NDArray[Any]
 _MOST, _OF_RECORDS = 1 << 24, 10
 """Bytes that are copied for a call at most; those of records count for more."""
+_STEPS_OF_RECORD = 4
 
 
 class _Parts(tuple[Any, ...]):
@@ -147,6 +148,11 @@ class Arguments:
         The function for a pointer to a function.
     fast : bool
         Views and objects, or numpy's arrays.
+
+    Attributes
+    ----------
+    steps : int
+        Steps of loops that take as long as to copy the records, to and fro.
     """
 
     def __init__(
@@ -156,10 +162,11 @@ class Arguments:
         self._memory: dict[int, _Memory] = {}
         self._rows: dict[int, tuple[_Array, Rows]] = {}
         self._tuples: list[tuple[Any, Any]] = []
-        size = 0
+        size = self.steps = 0
         for array in _arrays(given):
             if array.dtype.names:
                 size += _OF_RECORDS * array.nbytes
+                self.steps += _STEPS_OF_RECORD * array.size
             elif array.size and array.flags.writeable:
                 root = _root(array)
                 size += self._memory.setdefault(id(root), _Memory(root)).add(array)

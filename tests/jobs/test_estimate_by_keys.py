@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import naive_estimate
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
-from estimate_cases import streams
+from estimate_cases import assert_exact, streams
 
 import engine
 from engine.jobs.estimate import scan, universe
@@ -58,24 +57,7 @@ def test_everything_is_the_oracles(tmp_path: Path, kind: str) -> None:
         window_right=55, aggregates=["count", "sum(importance)", "count by left.g"], within=1e-6,
     )  # fmt: skip
     assert found.report["how"] == "exact join"
-    cells = [
-        list(zip(own.column("t").to_pylist(), own.column("k").to_pylist(), strict=True))
-        for own in tables
-    ]
-    pairs = naive_estimate.pairs_of(cells[0], cells[1], (30, 55))
-    weights = [own.column("w").to_pylist() for own in tables]
-    [count] = found.aggregates["count"].to_pylist()
-    assert count["estimate"] == count["low"] == count["high"] == len(pairs)
-    [total] = found.aggregates["sum(importance)"].to_pylist()
-    wanted = sum(min(weights[0][i], weights[1][j]) for i, j, _ in pairs)
-    assert total["estimate"] == pytest.approx(wanted)
-    groups = tables[0].column("g").to_pylist()
-    by_group = naive_estimate.totals(pairs, lambda _i, _j: 1.0, lambda i, _j, _ts: (groups[i],))
-    lines = {
-        (line["left.g"],): line["estimate"]
-        for line in found.aggregates["count by left.g"].to_pylist()
-    }
-    assert lines == {key: total for key, (total, _) in by_group.items()}
+    assert_exact(found.aggregates, tables, windows=(30, 55))
 
 
 @pytest.mark.parametrize("hot", [0.0, 0.2])

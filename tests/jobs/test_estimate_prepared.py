@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import naive_estimate
 import numpy as np
 import pyarrow.csv as pc
 import pytest
-from estimate_cases import streams
+from estimate_cases import assert_exact, streams
 from test_estimate_by_keys import JOIN, TEXTS, crowd, shuffled
 
 import engine
@@ -58,32 +57,9 @@ def test_everything_is_the_oracles(tmp_path: Path, kind: str, partitions: bool) 
         cache=tmp_path / "cache",
     )  # fmt: skip
     assert found.report["lanes"].startswith(str(tmp_path / "cache"))
-    names = ("t", "k", "p") if partitions else ("t", "k")
-    cells = []
-    for own in tables:
-        ts, *key = (own.column(name).to_pylist() for name in names)
-        keys = [None if None in one else one for one in zip(*key, strict=True)]
-        cells.append(list(zip(ts, keys, strict=True)))
-    pairs = naive_estimate.pairs_of(cells[0], cells[1], (30, 55))
-    weights = [own.column("w").to_pylist() for own in tables]
-    [count] = found.aggregates["count"].to_pylist()
-    assert count["estimate"] == count["low"] == count["high"] == len(pairs)
-    [total] = found.aggregates["sum(importance)"].to_pylist()
-    wanted = sum(min(weights[0][i], weights[1][j]) for i, j, _ in pairs)
-    assert total["estimate"] == pytest.approx(wanted)
-    cut = {
-        line["window_begin"]: line["estimate"] for line in found.aggregates[texts[2]].to_pylist()
-    }
-    of_window = [ts // 100 * 100 for _, _, ts in pairs]
-    assert cut == {begin: of_window.count(begin) for begin in cut}
-    assert sum(cut.values()) == len(pairs)
-    if len(texts) > 3:
-        groups = tables[0].column("g").to_pylist()
-        by_group = naive_estimate.totals(pairs, lambda _i, _j: 1.0, lambda i, _j, _ts: (groups[i],))
-        lines = {
-            (line["left.g"],): line["estimate"] for line in found.aggregates[texts[3]].to_pylist()
-        }
-        assert lines == {key: total for key, (total, _) in by_group.items()}
+    keys = ("k", "p") if partitions else ("k",)
+    assert set(found.aggregates) == set(texts)
+    assert_exact(found.aggregates, tables, windows=(30, 55), keys=keys)
 
 
 def test_a_part_of_the_lanes_holds_the_truth(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import naive_estimate
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 JOIN: dict[str, Any] = {"on": "k", "time": "t", "window": 15}
 SEVERAL = ["count", "avg(left.v) by right.g"]
@@ -36,6 +38,41 @@ def streams(seed: int, rows: int = 300, ticks: int = 900, keys: int = 9) -> list
             )
         )
     return tables
+
+
+def assert_exact(
+    found: dict[str, pa.Table], tables: list[pa.Table], *, windows: tuple[int, int],
+    keys: tuple[str, ...] = ("k",),
+) -> None:  # fmt: skip
+    """Compare what was aggregated exactly of a join of such streams with the oracle's pairs.
+
+    Of ``count``, ``sum(importance)``, and, where they are there, ``count every 100`` and
+    ``count by left.g``. A null in `keys` joins nothing.
+    """
+    cells = []
+    for own in tables:
+        ts, *key = (own.column(name).to_pylist() for name in ("t", *keys))
+        joined = [None if None in one else one for one in zip(*key, strict=True)]
+        cells.append(list(zip(ts, joined, strict=True)))
+    pairs = naive_estimate.pairs_of(cells[0], cells[1], windows)
+    weights = [own.column("w").to_pylist() for own in tables]
+    [count] = found["count"].to_pylist()
+    assert count["estimate"] == count["low"] == count["high"] == len(pairs)
+    [total] = found["sum(importance)"].to_pylist()
+    wanted = sum(min(weights[0][i], weights[1][j]) for i, j, _ in pairs)
+    assert total["estimate"] == pytest.approx(wanted)
+    if "count every 100" in found:
+        lines = found["count every 100"].to_pylist()
+        cut = {line["window_begin"]: line["estimate"] for line in lines}
+        of_window = [ts // 100 * 100 for _, _, ts in pairs]
+        assert cut == {begin: of_window.count(begin) for begin in cut}
+        assert sum(cut.values()) == len(pairs)
+    if "count by left.g" in found:
+        groups = tables[0].column("g").to_pylist()
+        by_group = naive_estimate.totals(pairs, lambda _i, _j: 1.0, lambda i, _j, _ts: (groups[i],))
+        lines = found["count by left.g"].to_pylist()
+        wanted_of = {key: total for key, (total, _) in by_group.items()}
+        assert {(line["left.g"],): line["estimate"] for line in lines} == wanted_of
 
 
 def written(folder: Path, tables: list[pa.Table], size: int) -> dict[str, str]:

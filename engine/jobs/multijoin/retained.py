@@ -1,7 +1,8 @@
 """A join of streams that were read within a memory: which tuples stay, and what they join.
 
-Two streams join under any predicate, by the pairs of their exact join. Several join on equal
-attributes, as through a fact relation that has every attribute once.
+Two streams join under any predicate: a band by the order of values, any other by the pairs of their
+exact join. Several join on equal attributes, as through a fact relation that has every attribute
+once.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from engine.lanes.profile import LaneProfile, SideProfile, profile_side
 from engine.multiway.exact.join import ExactJoin
 from engine.multiway.streams import MultiStreams
 from engine.options.several import MemoryRules, budgets_of
-from engine.replay.by_pairs import arrivals_of, replay_pairs
+from engine.replay.by_pairs import Arrivals, arrivals_of, replay_pairs
+from engine.replay.by_ranks import replay_band
 from engine.replay.lane import LaneReplay
+from engine.replay.layout import Outputs
 from engine.replay.settings import UNLIMITED, ReplaySettings, number_of
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.streams import StreamBatch
@@ -46,9 +49,9 @@ class Retained(NamedTuple):
     """Most tuples of all streams held at once; of memories of their own, the sum of the peaks."""
 
 
-def retained_run(task: MultiJoinTask, read: Read) -> PairsRun | EqualsRun:
+def retained_run(task: MultiJoinTask, read: Read) -> TwoStreamsRun | EqualsRun:
     """Return the run of a task that has a memory."""
-    return PairsRun(task, read) if read.streams.number == 2 else EqualsRun(task, read)
+    return TwoStreamsRun(task, read) if read.streams.number == 2 else EqualsRun(task, read)
 
 
 class _Run:
@@ -122,7 +125,7 @@ class _Run:
         return Retained(self._budgets, peaks, exact_peaks, peak)
 
 
-class PairsRun(_Run):
+class TwoStreamsRun(_Run):
     """The join of two streams under any predicate.
 
     Parameters
@@ -151,10 +154,19 @@ class PairsRun(_Run):
     def parts(self) -> Iterator[Part]:
         """Yield the outputs, in the order of the arrival of their later tuple."""
         second = int(self._streams.first[1])
-        arrivals = arrivals_of(*self._batches)
-        for out in replay_pairs(self._lane, arrivals, self._pairs()):
+        for out in self._outputs(arrivals_of(*self._batches)):
             members = np.column_stack([out.left_seq, out.right_seq + second])
             yield members, out.ts.copy(), out.importance.copy()
+
+    def _outputs(self, arrivals: Arrivals) -> Iterator[Outputs]:
+        predicate = self._task.options.predicate
+        if predicate.kind != "band":
+            return replay_pairs(self._lane, arrivals, self._pairs())
+        left, right = (
+            np.ascontiguousarray(self._streams.attributes.value[self._streams.part(side), 0])
+            for side in range(2)
+        )
+        return replay_band(self._lane, arrivals, (left, right), predicate.bound)
 
     def _pairs(self, start_ts: int | None = None) -> Iterator[Ints]:
         """Yield the pairs of the exact join, those before `start_ts` left out."""

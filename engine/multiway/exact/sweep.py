@@ -18,8 +18,9 @@ from engine.multiway.exact.layout import (
     SlicePart,
 )
 from engine.multiway.exact.lists import lists_drop, lists_put
-from engine.multiway.exact.ranks import drop, put, ranks_probe
+from engine.multiway.exact.ranks import ranks_probe
 from engine.multiway.streams import MultiStreams
+from engine.runtime.bits import drop, put
 from engine.runtime.jit import Integer, Records, inlined, jit, kernel, prefetch
 from gpu_kernels.combine import MAX, MIN
 

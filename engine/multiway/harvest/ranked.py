@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from engine.multiway.exact.layout import END, LOW, Ranks, SlicePart
 from engine.multiway.exact.plan import Cut, part_of
-from engine.multiway.exact.ranks import lowest, masked
 from engine.multiway.exact.spans import ranked
 from engine.multiway.harvest.found import Found, begun
 from engine.multiway.harvest.layout import WHOLE, Tuples
 from engine.multiway.harvest.walk import run_bounds, runs_of
 from engine.multiway.harvest.walk_layout import WalkJoin
 from engine.multiway.streams import MultiStreams, Windows
+from engine.runtime.bits import lowest, masked
 from engine.runtime.jit import Floats, Integer, Ints, jit, kernel
 from gpu_kernels.multiway.walk import taken
 

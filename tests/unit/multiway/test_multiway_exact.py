@@ -15,7 +15,6 @@ from naive_multijoin import Tuple, band, distance, equi, exact, inner
 
 import engine.multiway.exact.plan as planning
 from engine.multiway.exact import ExactJoin
-from engine.multiway.exact.ranks import counted, drop, listed, put
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import (
     MultiStreams,
@@ -24,7 +23,6 @@ from engine.multiway.streams import (
     windows_of,
 )
 from engine.runtime.errors import InputError, SpecError
-from engine.runtime.jit import jit
 from gpu_kernels.combine import COMBINES
 
 MEETS: dict[str, Callable[[Any, Any], bool]] = {
@@ -235,33 +233,6 @@ def test_codes_need_not_be_close_together() -> None:
     near, wide = (ExactJoin(s, windows, PREDICATES["equi"]) for s in (streams, spread))
     assert near.count()[:2] == wide.count()[:2]
     assert written(near, 99) == written(wide, 99)
-
-
-def _counts(bits: Any, low: Any, high: Any, words: Any, blocks: Any, out: Any) -> Any:
-    for bit in bits:
-        put(words, blocks, bit)
-    found = counted(words, blocks, low, high), listed(words, low, high, out, 0)
-    for bit in bits:
-        drop(words, blocks, bit)
-    return found
-
-
-def test_bits_are_counted_as_sets_are() -> None:
-    counts = jit(_counts, cached=False)
-    rng = np.random.default_rng(0)
-    size = 1 << 14
-    words, blocks = np.zeros(size // 64, np.uint64), np.zeros(size // 1024, np.int32)
-    out = np.zeros(size, np.int32)
-    for trial in range(300):
-        bits = rng.permutation(size)[: rng.integers(0, size)]
-        low, high = np.sort(rng.integers(0, size + 1, 2))
-        if trial % 3 == 0:
-            high = min(size, low + int(rng.integers(0, 130)))
-        inside = np.sort(bits[(bits >= low) & (bits < high)])
-        assert counts(bits, low, high, words, blocks, out) == (len(inside),) * 2
-        np.testing.assert_array_equal(out[: len(inside)], inside)
-        assert not words.any()
-        assert not blocks.any()
 
 
 def test_what_is_lost_to_rounding_in_sums_of_live_tuples_is_kept() -> None:

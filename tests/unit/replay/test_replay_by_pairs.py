@@ -1,4 +1,4 @@
-"""Replays under any predicate, from the pairs of the exact join, against the naive replay."""
+"""Replays under any predicate, by pairs or by value, against the naive replay."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ import pytest
 from replay_cases import Case, apart, batch_of, busy, case_arguments, pooled
 from thorough import THOROUGH
 
+from engine.lanes.profile import LaneProfile, profile_side
 from engine.multiway.exact.join import ExactJoin
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, no_attributes, windows_of
 from engine.policies import POLICIES
-from engine.replay import by_pairs
+from engine.replay import by_pairs, by_ranks
 from engine.replay.by_pairs import arrivals_of, replay_pairs
+from engine.replay.by_ranks import replay_band
 from engine.replay.lane import LaneReplay
+from engine.replay.settings import ReplaySettings
 from engine.runtime.jit import Ints
 from engine.runtime.streams import StreamBatch
 
@@ -40,7 +43,7 @@ def pairs_of(left: StreamBatch, right: StreamBatch, windows: tuple[int, int]) ->
     return ExactJoin(streams, windows_of(windows), Predicate("band", ("k",), BAND)).members(5)
 
 
-def check(case: Case, emit: bool = True) -> None:
+def check(case: Case, emit: bool = True, *, ranked: bool = False) -> None:
     ref = naive.replay(
         case.left, case.right, window_left=case.windows[0], window_right=case.windows[1],
         budget_left=case.budgets[0], budget_right=case.budgets[1], policy=case.policy,
@@ -51,7 +54,12 @@ def check(case: Case, emit: bool = True) -> None:
     settings, profile, budget, curves = case_arguments(case)
     lane = LaneReplay(settings, profile, budget, curves=curves, emit=emit, chunk=4)
     found = []
-    for out in replay_pairs(lane, arrivals_of(left, right), pairs_of(left, right, case.windows)):
+    arrivals, values = arrivals_of(left, right), (left.key * 1.0, right.key * 1.0)
+    if ranked:
+        outputs = replay_band(lane, arrivals, values, BAND)
+    else:
+        outputs = replay_pairs(lane, arrivals, pairs_of(left, right, case.windows))
+    for out in outputs:
         assert (left.row[out.left_seq] == out.left_row).all()
         assert (right.row[out.right_seq] == out.right_row).all()
         columns = (out.left_row, out.right_row, out.ts, out.importance)
@@ -73,4 +81,46 @@ def test_equals_the_oracle(policy: str, seed: int, monkeypatch: pytest.MonkeyPat
     if case.estimator == "history":
         case = case._replace(estimator=("memory", "window")[seed % 2])
     case = apart(case, seed) if seed % 4 == 3 else case
-    check(pooled(case) if seed % 2 else case, emit=seed % 5 != 4)
+    case = pooled(case) if seed % 2 else case
+    check(case, emit=seed % 5 != 4)
+    for size in (1, 7, 1 << 14):
+        monkeypatch.setattr(by_ranks, "PART_TUPLES", size)
+        monkeypatch.setattr(by_ranks, "_TURNS", 0 if size == 1 else 3)
+        check(case, emit=seed % 5 != 4, ranked=True)
+
+
+@pytest.mark.parametrize("policy", ["prob", "dimpprob"])
+def test_a_band_of_any_numbers_is_that_of_the_exact_join(policy: str) -> None:
+    """Of infinite values, both zeros, and differences that rounding makes EPS."""
+    rng = np.random.default_rng(3)
+    choice = [-np.inf, np.inf, -0.0, 0.0, 0.1, 0.2, 0.3, 1e300, *rng.normal(0, 0.3, 20)]
+    size, windows = 400, (30, 17)
+    sides = [
+        StreamBatch(
+            np.sort(rng.integers(0, 300, size)), np.arange(size), np.zeros(size, np.int64),
+            rng.integers(0, 5, size) / 4,
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    values = [rng.choice(choice, size) for _ in range(2)]
+    ts, row, _, importance = (np.concatenate(own) for own in zip(*sides, strict=True))
+    column = np.concatenate(values)[:, None]
+    streams = MultiStreams(
+        np.array([0, size, 2 * size]), ts, row, importance,
+        no_attributes(2 * size)._replace(value=column),
+    )  # fmt: skip
+    exact = ExactJoin(streams, windows_of(windows), Predicate("band", ("v",), 0.1))
+    profile = LaneProfile(*(profile_side([own], w) for own, w in zip(sides, windows, strict=True)))
+    found = []
+    for ranked in (False, True):
+        lane = LaneReplay(ReplaySettings(*windows, policy=policy), profile, (9, 5))
+        arrivals = arrivals_of(*sides)
+        if ranked:
+            outputs = replay_band(lane, arrivals, (values[0], values[1]), 0.1)
+        else:
+            outputs = replay_pairs(lane, arrivals, exact.members())
+        found.append(
+            [pair for out in outputs for pair in zip(out.left_row, out.right_row, strict=True)]
+        )
+        assert len(found[-1]) == lane.outputs > 100
+    assert sorted(found[0]) == sorted(found[1])

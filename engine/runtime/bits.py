@@ -1,0 +1,122 @@
+"""Sets of small whole numbers as the bits of 64-bit words, counted 64 at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from engine.runtime.jit import kernel
+from engine.runtime.stand_ins import INTRINSICS
+
+_BLOCK = 4  # log2 of the words that are counted together
+BLOCK = 64 << _BLOCK
+"""Bits that are counted together."""
+_FEW = 2 << _BLOCK  # words that are counted one by one
+
+
+def _of_word(word: Any, emit: Callable[[Any, Any], Any]) -> Any:  # noqa: ANN401 - numba's
+    """Return the type and the code of an instruction that makes an int64 of a uint64."""
+    if word != types.uint64:
+        return None
+
+    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:  # noqa: ANN401
+        return emit(builder, args[0])
+
+    return types.int64(word), codegen
+
+
+@intrinsic
+def population(_typing_context: Any, word: Any) -> Any:  # noqa: ANN401 - numba's
+    """Return the number of bits of a uint64 that are set."""
+    return _of_word(word, lambda builder, own: builder.ctpop(own))
+
+
+@intrinsic
+def lowest(_typing_context: Any, word: Any) -> Any:  # noqa: ANN401 - numba's
+    """Return the place of the lowest bit of a uint64 that is set; undefined for 0."""
+    return _of_word(word, lambda builder, own: builder.cttz(own, ir.IntType(1)(1)))
+
+
+INTRINSICS[population] = lambda word: int(word).bit_count()
+INTRINSICS[lowest] = lambda word: (int(word) & -int(word)).bit_length() - 1
+
+
+@kernel
+def put(words: Any, blocks: Any, bit: Any) -> None:  # noqa: ANN401 - numba's
+    """Set a bit that is not set."""
+    words[bit >> 6] |= np.uint64(1) << np.uint64(bit & 63)
+    blocks[bit >> (6 + _BLOCK)] += 1
+
+
+@kernel
+def drop(words: Any, blocks: Any, bit: Any) -> None:  # noqa: ANN401 - numba's
+    """Clear a bit that is set."""
+    words[bit >> 6] &= ~(np.uint64(1) << np.uint64(bit & 63))
+    blocks[bit >> (6 + _BLOCK)] -= 1
+
+
+@kernel
+def masked(words: Any, word: Any, low: Any, high: Any) -> Any:  # noqa: ANN401 - numba's
+    """Return a word with the bits outside ``low .. high - 1`` cleared; some must be inside."""
+    found = words[word]
+    if word == low >> 6:
+        found &= ~np.uint64(0) << np.uint64(low & 63)
+    if word == (high - 1) >> 6:
+        found &= ~np.uint64(0) >> np.uint64(63 - ((high - 1) & 63))
+    return found
+
+
+@kernel
+def counted(words: Any, blocks: Any, low: Any, high: Any) -> Any:  # noqa: ANN401 - numba's
+    """Return how many of the bits ``low .. high - 1`` are set: O(1 + (high - low) / 1024)."""
+    if high <= low:
+        return np.int64(0)
+    first, last = low >> 6, (high - 1) >> 6
+    if first == last:
+        return population(masked(words, first, low, high))
+    total = population(masked(words, first, low, high)) + population(masked(words, last, low, high))
+    if last - first > _FEW:
+        low_block, high_block = (first >> _BLOCK) + 1, last >> _BLOCK
+        for own in words[first + 1 : low_block << _BLOCK]:
+            total += population(own)
+        for sum_ in blocks[low_block:high_block]:
+            total += sum_
+        for own in words[high_block << _BLOCK : last]:
+            total += population(own)
+        return total
+    for own in words[first + 1 : last]:
+        total += population(own)
+    return total
+
+
+@kernel
+def listed(words: Any, low: Any, high: Any, out: Any, at: Any) -> Any:  # noqa: ANN401 - numba's
+    """Write the bits of ``low .. high - 1`` that are set, ascending; return where they end."""
+    if high <= low:
+        return at
+    for word in range(low >> 6, ((high - 1) >> 6) + 1):
+        own = masked(words, word, low, high)
+        base = word << 6
+        while own != 0:
+            out[at] = base + lowest(own)
+            at += 1
+            own &= own - np.uint64(1)
+    return at
+
+
+@kernel
+def following(words: Any, low: Any, high: Any) -> Any:  # noqa: ANN401 - numba's
+    """Return the least of the bits ``low .. high - 1`` that is set, `high` if none is."""
+    if high <= low:
+        return high
+    word, last = low >> 6, (high - 1) >> 6
+    own = words[word] & (~np.uint64(0) << np.uint64(low & 63))
+    while own == 0 and word < last:
+        word += 1
+        own = words[word]
+    return min(high, (word << 6) + lowest(own)) if own != 0 else high
