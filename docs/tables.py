@@ -80,6 +80,36 @@ def spark_table() -> str:
     return "".join("| " + " | ".join(cells) + " |\n" if any(cells) else "\n" for cells in rows)
 
 
+def _lines(name: str) -> list[dict[str, Any]]:
+    """Return the lines of a record of `benchmarks`."""
+    record = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())
+    found: list[dict[str, Any]] = record["lines"]
+    return found
+
+
+def harvest_table() -> str:
+    """Return what harvested joins take over the exact join, by the clock and on the CPU."""
+    rows = ["| predicate | throttle | exact, s | harvested, s | ratio | ratio, CPU | recall |",
+            "|---|---:|---:|---:|---:|---:|---:|"]  # fmt: skip
+    for line in _lines("harvest_cost"):
+        cpu = line["cpu_seconds"]["harvested"] / line["cpu_seconds"]["exact"]
+        rows.append(
+            f"| `{line['predicate']}` | {line['throttle']:g} | {line['exact']:.2f} | "
+            f"{line['harvested']:.2f} | {line['ratio']:.2f} | {cpu:.2f} | {line['recall']:.1%} |"
+        )
+    return "\n".join(rows).replace("%", " %") + "\n"
+
+
+def retained_table() -> str:
+    """Return what a replay under a band takes over one on equal keys, by policy and matches."""
+    ratios: dict[str, list[float]] = {}
+    for line in _lines("retained_cost"):
+        ratios.setdefault(line["policy"], []).append(line["ratio"])
+    rows = ["| policy | 1 match | 10 matches |", "|---|---:|---:|"]
+    rows += [f"| `{name}` | {few:.1f} | {many:.1f} |" for name, (few, many) in ratios.items()]
+    return "\n".join(rows) + "\n"
+
+
 def _together(run: Mapping[str, Any] | None) -> str:
     """Return how many features passed, failed or were skipped."""
     if run is None:
@@ -166,6 +196,8 @@ def _items(text: str) -> str:
 
 DOCUMENTS = {
     "docs/api.md": ("reference", reference),
+    "docs/harvest.md": ("harvest cost", harvest_table),
+    "docs/multijoin.md": ("retained cost", retained_table),
     "docs/policies.md": ("policies", full_table),
     "docs/spark.md": ("versions", spark_table),
 }
