@@ -80,11 +80,23 @@ def spark_table() -> str:
     return "".join("| " + " | ".join(cells) + " |\n" if any(cells) else "\n" for cells in rows)
 
 
-def _lines(name: str) -> list[dict[str, Any]]:
+def _lines(name: str, of: str = "lines") -> list[dict[str, Any]]:
     """Return the lines of a record of `benchmarks`."""
     record = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())
-    found: list[dict[str, Any]] = record["lines"]
+    found: list[dict[str, Any]] = record[of]
     return found
+
+
+def first_use_table() -> str:
+    """Return what commands take with an empty cache, again, and with all kernels compiled."""
+    rows = ["| command | first | again | after `winnow warm` |", "|---|---:|---:|---:|"]
+    for line in _lines("first_use", "rows"):
+        name, _, more = line["command"].partition(", ")
+        cells = (
+            f"{line[kind]:.1f}" if kind in line else "" for kind in ("cold", "again", "compiled")
+        )
+        rows.append(f"| `{name}`{more and ', ' + more} | " + " | ".join(cells) + " |")
+    return "\n".join(rows) + "\n"
 
 
 def harvest_table() -> str:
@@ -196,6 +208,7 @@ def _items(text: str) -> str:
 
 DOCUMENTS = {
     "docs/api.md": ("reference", reference),
+    "docs/cache.md": ("first use", first_use_table),
     "docs/harvest.md": ("harvest cost", harvest_table),
     "docs/multijoin.md": ("retained cost", retained_table),
     "docs/policies.md": ("policies", full_table),
