@@ -69,7 +69,7 @@ def spark_table() -> str:
     plain = [version for version in found if " Python " not in version]
     rows = [["what", *(f"Spark {version}" for version in plain)], ["---"] * (len(plain) + 1)]
     rows += [
-        [name, *(_counted(found[version]["features"][name]) for version in plain)]
+        [name, *(_counted(found[version]["features"].get(name)) for version in plain)]
         for name in found[plain[0]]["features"]
     ]
     rows += [[""], ["rows of this table", *rows[0][1:]], rows[1]]
@@ -130,7 +130,9 @@ def _together(run: Mapping[str, Any] | None) -> str:
     return ", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items()))
 
 
-def _counted(tests: Mapping[str, int]) -> str:
+def _counted(tests: Mapping[str, int] | None) -> str:
+    if tests is None:
+        return "not run"
     if tests.get("failed"):
         return f"**{tests['failed']} failed**"
     return f"{tests['passed']} passed" if tests.get("passed") else "skipped"
