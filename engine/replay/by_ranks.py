@@ -78,10 +78,9 @@ def replay_band(
             for side in range(2)
         )
         lane.link(links, (left.old_to_new, right.old_to_new))
-        size = 1 + max(ids[0].size, ids[1].size)
         yield from lane.push(
             arrivals.between(0, begin, end), left.coming, arrivals.between(1, begin, end),
-            right.coming, size,
+            right.coming, links[0].ids,
         )  # fmt: skip
         begin, first, known = end, oldest, ids
 

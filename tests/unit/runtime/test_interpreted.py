@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 from engine.policies import policy_named
+from engine.replay.allocate import empty_keys
+from engine.replay.layout import MEMORY_ESTIMATOR
+from engine.replay.renumber import _count_present
 from engine.replay.settings import now_callback
 from engine.runtime import entries
 from engine.runtime.entries import Entry
@@ -92,6 +95,17 @@ def test_a_kernel_is_compiled_once_patience_is_at_its_end(monkeypatch: pytest.Mo
     for _ in range(10):
         sorts(kernel)
     assert len(kernel.overloads) == 1
+
+
+def test_records_that_are_copied_count_as_steps() -> None:
+    """A call that does little with many records takes as long as one that takes many steps."""
+    keys, ids = empty_keys(640), 640
+    keys["residents"][3] = 1
+    words, blocks = np.zeros(ids // 64, np.uint64), np.zeros(1, np.int32)
+    _, steps = interpret(_count_present, (words, blocks, keys, 1, MEMORY_ESTIMATOR), fast=True)
+    assert words.tolist() == [2, *[0] * 9]
+    assert blocks.tolist() == [1]
+    assert steps > 4 * keys.size >= 4 * 2 * ids
 
 
 def test_a_kernel_is_compiled_for_much_work(monkeypatch: pytest.MonkeyPatch) -> None:
