@@ -3,9 +3,10 @@
 A fact relation turns an equi-join into a star-streaming join of two streams: it changes what
 matches what, nothing else. More streams than two are in `naive_star`.
 
-It imports nothing of ours and nothing beyond the standard library. At every instant every match is
-counted again over plain lists, every priority is computed again and everything is ranked again;
-what `yield` learns is in `naive_yield`, how one memory serves both sides in `naive_pool`.
+It imports nothing of ours and nothing beyond the standard library. At every instant the matches of
+every key are counted again over plain lists, every priority is computed again and everything is
+ranked again; what `yield` learns is in `naive_yield`, how one memory serves both sides in
+`naive_pool`.
 Sources: the contract (semantics.md, sections 1, 2, 3, 5 and 7); P1 4.3; P2 2 and 3.2; P5 3.2.
 """
 
@@ -377,15 +378,17 @@ def _prioritise(
     """Count matches on one snapshot, then set every priority (semantics 2 steps 2 and 4)."""
     for side in SIDES:
         memory, others = residents[1 - side], arrivals[1 - side]
-        for item in residents[side]:
-            m = _match_count(lane, item, t, memory, others)
-            _update(lane, item, t, m, len(_matching(item, others)))
-        for item in arrivals[side]:
-            m = _match_count(lane, item, t, memory, others)
-            produced = len(_matching(item, others))
-            if lane.probe == "before_admission":
-                produced += len(_matching(item, memory))
-            _admit(lane, item, m, produced)
+        counts: dict[Any, tuple[float, int, int]] = {}  # tuples of one key match the same
+        for item in residents[side] + arrivals[side]:
+            by = item.key, None if item.facts is None else tuple(item.facts)
+            if by not in counts:
+                m = _match_count(lane, item, t, memory, others)
+                counts[by] = m, len(_matching(item, others)), len(_matching(item, memory))
+            m, arrived, stored = counts[by]
+            if item.ts < t:
+                _update(lane, item, t, m, arrived)
+            else:
+                _admit(lane, item, m, arrived + stored * (lane.probe == "before_admission"))
 
 
 def _instant(
