@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeAlias, TypedDict, runtime_checkable
 
@@ -17,6 +17,7 @@ import pyarrow.types as pt
 
 from engine.options.option import Option, options_of
 from engine.runtime.errors import InputError, SpecError
+from engine.runtime.plugins import plugins
 
 GROUP = "winnow.frames"
 """Group of the entry points of packages whose frames stay where they are."""
@@ -84,9 +85,8 @@ def home_of(*frames: object) -> Any:  # noqa: ANN401 - the package's module, or 
             "some streams are Spark DataFrames and some are not: give all as DataFrames "
             "(spark.createDataFrame, spark.read) or none (.toArrow())"
         )
-    for point in metadata.entry_points(group=GROUP):
-        if point.name == "pyspark":
-            return point.load()
+    if "pyspark" in plugins(GROUP):
+        return plugins(GROUP)["pyspark"].load()
     raise SpecError("Spark DataFrames need winnow's Spark plugin, which is not installed here")
 
 

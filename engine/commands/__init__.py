@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from importlib import import_module, metadata
+from importlib import import_module
 
 from engine.commands.asked import Asked, Engine, Plugin
 from engine.commands.interrupts import STOPPED, done, end, ends_soon, stopped
@@ -21,6 +21,7 @@ from engine.options.meanings import MEANINGS
 from engine.runtime.errors import SpecError, WinnowError, did_you_mean
 from engine.runtime.host import keep_freed_memory
 from engine.runtime.kept import COMPILED
+from engine.runtime.plugins import plugins
 from engine.runtime.uris import storing
 
 COMMANDS = "winnow.commands"
@@ -29,7 +30,8 @@ COMMANDS = "winnow.commands"
 
 def all_commands(given: Mapping[str, Plugin] | None = None) -> dict[str, Plugin]:
     """Return all commands by name: winnow's, those of other packages, and those given."""
-    return {name: _Commands(given or {}).load(name) for name in _Commands(given or {}).names}
+    known = _Commands(given or {})
+    return {name: known.load(name) for name in known.names}
 
 
 class _Commands:
@@ -37,7 +39,7 @@ class _Commands:
 
     def __init__(self, given: Mapping[str, Plugin]) -> None:
         self._given = given
-        self._points = {point.name: point for point in metadata.entry_points(group=COMMANDS)}
+        self._points = plugins(COMMANDS)
         self.names = tuple(dict.fromkeys((*MEANINGS, *self._points, *given)))
 
     def load(self, name: str) -> Plugin:

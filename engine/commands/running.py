@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib import metadata
 from typing import NamedTuple
 
 from engine.commands.asked import Asked, Engine
@@ -20,6 +19,7 @@ from engine.options.where import AUTO_ENGINE
 from engine.report.shown import Shown
 from engine.runtime.errors import SpecError, chosen
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
+from engine.runtime.plugins import plugins
 
 GROUP = "winnow.engines"
 LOCAL = "local"
@@ -46,8 +46,8 @@ def executor_of(engines: Mapping[str, Engine], name: str, *, rapids: bool = Fals
         If it does not start.
     """
     known: dict[str, Callable[[], Engine]] = {LOCAL: lambda: ThreadExecutor}
-    for point in metadata.entry_points(group=GROUP):
-        known[point.name] = point.load
+    for own, point in plugins(GROUP).items():
+        known[own] = point.load
     for other, engine in engines.items():
         known[other] = lambda engine=engine: engine  # type: ignore[misc]
     name = chosen("--engine", name, [AUTO_ENGINE, *sorted(known)])

@@ -10,7 +10,6 @@ import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -39,8 +38,8 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register what pyproject.toml registers, though it may have been installed before it did."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     points = project["entry-points"][frames.GROUP]
-    found = [metadata.EntryPoint(name, value, frames.GROUP) for name, value in points.items()]
-    monkeypatch.setattr(frames, "metadata", SimpleNamespace(entry_points=lambda **_: found))
+    found = {name: metadata.EntryPoint(name, value, "") for name, value in points.items()}
+    monkeypatch.setattr(frames, "plugins", lambda _: found)
 
 
 @pytest.mark.parametrize("kind", KINDS)
