@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import metadata
+from typing import Any
 
 
 def plugins(group: str) -> dict[str, metadata.EntryPoint]:
@@ -12,6 +13,6 @@ def plugins(group: str) -> dict[str, metadata.EntryPoint]:
 
 
 @cache
-def _installed() -> metadata.EntryPoints:
+def _installed() -> Any:  # noqa: ANN401 - Python 3.11's is of another type than newer ones
     """Read what is installed, once: that takes a file of every distribution."""
     return metadata.entry_points()

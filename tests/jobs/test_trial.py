@@ -15,6 +15,7 @@ from job_cases import stream, table
 from sweep_cases import COMMON, drifting, swept
 from thorough import repeats
 
+from engine.jobs.allocate.tried import FIRST, SHARES, try_memories
 from engine.jobs.frame import Archives, JobLanes, open_job, prepare_job
 from engine.jobs.sweep.task import ExactCounter, replay_cells
 from engine.jobs.trial import stretches
@@ -26,7 +27,7 @@ from engine.jobs.trial.run import run_trial
 from engine.jobs.trial.stretches import Stretch, blocks_of, drawn, stretches_of
 from engine.lanes.reader import whole_lane
 from engine.lanes.stretch import Between, stretch_of
-from engine.options.budget import SPLITS, divided, parse_amount
+from engine.options.budget import SPLITS, Amount, divided, parse_amount
 from engine.options.replay import REPLAY, JobOptions, job_of
 from engine.runtime.executors import SerialExecutor, Stages, ThreadExecutor
 
@@ -89,6 +90,29 @@ def test_a_whole_trial_finds_what_a_sweep_does(tmp_path: Path) -> None:
         reached = [one.importance_recall.value for one in tried]
         assert reached == sorted(reached, reverse=True)
     assert found.replayed == sum(job.lanes.rows) * sum(map(len, found.found))
+
+
+def test_an_allocation_tries_all_with_few_memories_and_the_best_with_the_others(
+    tmp_path: Path,
+) -> None:
+    job = opened(drifting(tmp_path))
+    amounts = [divided(Amount(share=share)) for share in SHARES]
+    layout = lay_out(job.base, amounts, job.archives, job.lanes)
+    every = run_trial(layout, job.lanes, measure="recall").found
+    points = try_memories(job.base, job.archives, job.lanes)
+    assert points.shares == SHARES
+    best = set()
+    for share, tried, all_tried in zip(SHARES, points.tried, every, strict=True):
+        reached = {one.candidate: one for one in all_tried if one.candidate.split != "pooled"}
+        assert all(one == reached[one.candidate] for one in tried)
+        if share in FIRST:
+            assert len(tried) == len(reached)
+            assert tried[0] == next(iter(reached.values()))
+            best.add(tried[0].candidate)
+        values = [one.recall.value for one in tried]
+        assert values == sorted(values, reverse=True)
+    for share, tried in zip(SHARES, points.tried, strict=True):
+        assert share in FIRST or {one.candidate for one in tried} == best
 
 
 def test_lanes_are_tried_together(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -12,8 +13,8 @@ from engine.jobs.allocate.recall import RecallModel
 from engine.jobs.frame import Archives, JobLanes
 from engine.jobs.trial.candidates import Candidate
 from engine.jobs.trial.found import RECALL, Tried
-from engine.jobs.trial.layout import lay_out
-from engine.jobs.trial.run import run_trial
+from engine.jobs.trial.layout import Place, lay_out
+from engine.jobs.trial.run import most_tuples, run_trial
 from engine.options.budget import EVEN, EXPECTED, Amount, divided
 from engine.options.replay import JobOptions
 from engine.runtime.jit import Floats
@@ -21,6 +22,8 @@ from engine.runtime.jit import Floats
 REPLAYS = "replays"
 SHARES = tuple(Fraction(percent, 100) for percent in (1, 2, 4, 7, 10, 15, 20, 30, 40, 55, 75))
 """Memories that are tried, as shares of what the exact join needs."""
+FIRST = (SHARES[1], SHARES[4], SHARES[7])
+"""Memories with which all candidates are tried."""
 
 
 class Points(NamedTuple):
@@ -45,12 +48,26 @@ class Points(NamedTuple):
 
 
 def try_memories(job: JobOptions, archives: Archives, lanes: JobLanes) -> Points:
-    """Try the candidates of a join with `SHARES` of its memory."""
+    """Try the candidates of a join with `SHARES` of its memory.
+
+    All of them with `FIRST` of these, and the best with each of those with the others, too.
+    Candidates are of the splits that a division can follow: even and expected.
+    """
     amounts = [divided(Amount(share=share)) for share in SHARES]
+    known = [str(split) for split in (EVEN, EXPECTED)]
     layout = lay_out(job, amounts, archives, lanes)
-    found = run_trial(layout, lanes, measure=RECALL, seed=job.seed).found
-    known = [str(split) for split in (EVEN, EXPECTED)]  # those that a division can follow
-    return Points(SHARES, [[one for one in own if one.candidate.split in known] for own in found])
+    layout = layout.only(lambda place: place.candidate.split in known)
+    tuples = most_tuples(lanes) // 2
+
+    def tried(wanted: Callable[[Place], bool]) -> list[list[Tried]]:
+        own = layout.only(wanted)
+        return run_trial(own, lanes, measure=RECALL, seed=job.seed, tuples=tuples).found
+
+    first = tried(lambda place: SHARES[place.memory] in FIRST)
+    best = {own[0].candidate for own in first}
+    rest = tried(lambda place: SHARES[place.memory] not in FIRST and place.candidate in best)
+    left = iter(first), iter(rest)
+    return Points(SHARES, [next(left[share not in FIRST]) for share in SHARES])
 
 
 class TriedModel(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -39,6 +39,19 @@ class TrialLayout(NamedTuple):
     """Of each lane."""
     exact: ReplaySettings
     """By which the exact join is counted."""
+
+    def only(self, wanted: Callable[[Place], bool]) -> TrialLayout:
+        """Return the cells of some candidates and memories, both numbered anew."""
+        kept = [number for number, place in enumerate(self.places) if wanted(place)]
+        memories = sorted({self.places[number].memory for number in kept})
+        places = [
+            Place(self.places[number].candidate, memories.index(self.places[number].memory))
+            for number in kept
+        ]
+        cells = [
+            [own[old]._replace(number=new) for new, old in enumerate(kept)] for own in self.cells
+        ]
+        return self._replace(places=places, cells=cells)
 
 
 def lay_out(

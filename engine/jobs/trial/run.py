@@ -32,6 +32,11 @@ MORE = (4, 2, 1)
 """Draws of the last round for each of the first: the first of these that can be afforded."""
 
 
+def most_tuples(lanes: JobLanes) -> int:
+    """Return what the candidates of a trial replay together, at most, by default."""
+    return max(TUPLES, TUPLES_A_ROW * sum(lanes.rows))
+
+
 def run_trial(
     layout: TrialLayout,
     lanes: JobLanes,
@@ -51,8 +56,7 @@ def run_trial(
     seed : int
         Decides which stretches are drawn.
     tuples : int, optional
-        Replayed by all candidates together, at most; by default `TUPLES`, or `TUPLES_A_ROW` for
-        each tuple of the archives if that is more.
+        Replayed by all candidates together, at most; by default `most_tuples`.
 
     Notes
     -----
@@ -74,7 +78,7 @@ class _Rounds:
     ) -> None:
         self._layout, self._lanes, self._measure = layout, lanes, measure
         self._rows = sum(lanes.rows)
-        self._tuples = max(TUPLES, TUPLES_A_ROW * self._rows) if tuples is None else tuples
+        self._tuples = most_tuples(lanes) if tuples is None else tuples
         self._replays = _Replays(layout, lanes)
         self._start = float(uniforms(seed, PURPOSE_STRETCH, 0, np.zeros(1, np.int64))[0])
         self._every = list(range(len(layout.places)))
