@@ -6,7 +6,9 @@ import pickle
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from decimal import Decimal
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -515,6 +517,33 @@ class Counting(SerialExecutor):
         for result in super().map(function, items):
             self.tasks += 1
             yield result
+
+
+class Again(SerialExecutor):
+    """Keeps its tasks, as a cluster runs some of them again when the job has ended."""
+
+    def __init__(self) -> None:
+        self.attempts: list[Callable[[], Any]] = []
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        """Yield results, each of a task that is kept."""
+        for item in items:
+            self.attempts.append(partial(function, item))
+            yield function(item)
+
+
+def test_an_attempt_that_comes_late_leaves_nothing(tmp_path: Path) -> None:
+    rows: dict[str, Any] = {"k": [1, 2, 3, 2], "t": [1, 2, 3, 4], "i": [1.0] * 4}
+    pair = stored(tmp_path, "left", rows), stored(tmp_path, "right", rows)
+    executor = Again()
+    whole = lanes_of(pair, tmp_path / "cache" / "lanes", executor=executor, lanes=2)
+    before = content(whole)
+    assert len(executor.attempts) >= 2
+    for attempt in executor.attempts:
+        with suppress(OSError):
+            attempt()
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["lanes"]
+    assert content(whole) == before
 
 
 class Shipping(SerialExecutor):
