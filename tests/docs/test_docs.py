@@ -118,7 +118,10 @@ def run(block: Block, folder: Path, warm: Path | None) -> str:
     return done.stdout
 
 
-LONG = [ROOT / "docs" / f"{page}.md" for page in ("allocate", "profile", "sweep", "tour")]
+LONG = [
+    ROOT / "docs" / f"{page}.md"
+    for page in ("allocate", "bound", "profile", "star_streams", "sweep", "tour")
+]
 """Pages whose examples take longest."""
 
 

@@ -11,6 +11,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 from estimate_cases import assert_exact, streams
+from thorough import guarded
 
 import engine
 from engine.jobs.estimate import scan, universe
@@ -60,7 +61,15 @@ def test_everything_is_the_oracles(tmp_path: Path, kind: str) -> None:
     assert_exact(found.aggregates, tables, windows=(30, 55))
 
 
-@pytest.mark.parametrize("hot", [0.0, 0.2])
+@pytest.mark.parametrize(
+    "hot",
+    [
+        0.2,
+        *guarded(
+            [0.0], "engine/jobs/estimate", "engine/sampling", "tests/jobs/test_estimate_by_keys.py"
+        ),
+    ],
+)
 def test_samples_of_keys_hold_the_truth(tmp_path: Path, hot: float) -> None:
     """Also where one key has most of the outputs: it is drawn for certain."""
     places, texts = shuffled(tmp_path, crowd(hot=hot), "parquet"), TEXTS[: 3 if hot else 4]

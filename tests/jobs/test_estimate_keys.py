@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from estimate_cases import JOIN, large
+from thorough import guards
 
 import engine
 from engine.jobs.estimate.draw import Joins
@@ -76,6 +77,7 @@ def hot(folder: Path, rows: int = 100_000) -> dict[str, Any]:
     return {**JOIN, **places, "window": 20, "importance": "w"}
 
 
+@guards("engine/jobs/estimate", "engine/sampling", "tests/jobs/test_estimate_keys.py")
 def test_keys_show_what_footers_hide(tmp_path: Path) -> None:
     given = hot(tmp_path)
     true = engine.estimate_archives(**given, aggregates=TEXTS, within=1e-9).aggregates

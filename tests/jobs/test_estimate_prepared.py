@@ -10,6 +10,7 @@ import pyarrow.csv as pc
 import pytest
 from estimate_cases import assert_exact, streams
 from test_estimate_by_keys import JOIN, TEXTS, crowd, shuffled
+from thorough import guards
 
 import engine
 from engine.commands import main
@@ -62,6 +63,7 @@ def test_everything_is_the_oracles(tmp_path: Path, kind: str, partitions: bool) 
     assert_exact(found.aggregates, tables, windows=(30, 55), keys=keys)
 
 
+@guards("engine/jobs/estimate", "engine/sampling", "tests/jobs/test_estimate_prepared.py")
 def test_a_part_of_the_lanes_holds_the_truth(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

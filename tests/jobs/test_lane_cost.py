@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from job_cases import arguments, stream, table
+from thorough import guarded
 
 import engine
 from engine.commands import main
@@ -99,7 +100,15 @@ def bursty(seed: int, rows: int = 6000) -> tuple[pa.Table, pa.Table]:
     return sides[0], sides[1]
 
 
-@pytest.mark.parametrize("policy", ["prob", "yield"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "prob",
+        *guarded(
+            ["yield"], "engine/jobs/trial", "engine/jobs/replay", "tests/jobs/test_lane_cost.py"
+        ),
+    ],
+)
 def test_stretches_tell_it_within_an_interval(monkeypatch: pytest.MonkeyPatch, policy: str) -> None:
     monkeypatch.setattr(costs, "TUPLES", 7_000)
     monkeypatch.setattr("engine.jobs.trial.stretches.ROWS", 100)

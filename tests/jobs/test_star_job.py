@@ -21,6 +21,7 @@ from job_cases import arguments, outputs_of, stream, streams, table
 from options_given import star_options
 from places import DATA
 from pyarrow import csv
+from thorough import guarded
 
 import engine
 from engine import commands as cli
@@ -254,7 +255,19 @@ def test_one_memory_from_python_and_from_a_job_file(folder: Path) -> None:
     assert found(result.outputs) == wanted
 
 
-@pytest.mark.parametrize("split", ["even", "pooled"])
+@pytest.mark.parametrize(
+    "split",
+    [
+        "pooled",
+        *guarded(
+            ["even"],
+            "engine/star",
+            "engine/optimum",
+            "engine/jobs/star",
+            "tests/jobs/test_star_job.py",
+        ),
+    ],
+)
 def test_no_policy_is_better_than_the_best_possible(folder: Path, capsys: Any, split: str) -> None:
     asked = {"out": None, "split": split, "reference": "none"}
     reached = {}

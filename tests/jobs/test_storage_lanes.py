@@ -14,6 +14,7 @@ import pyarrow.csv as pv
 import pyarrow.parquet as pq
 import pytest
 from storage_cases import BUCKET, SECRET, Store, needs_store, put, served, write
+from thorough import guards
 
 from engine.archives.roles import Roles
 from engine.archives.source import open_archive
@@ -162,6 +163,7 @@ def test_lanes_are_found_again_and_mended(store: Store, folder: Path) -> None:
     assert runs == {mended.folder.name}
 
 
+@guards("engine/lanes", "engine/runtime", "tests/jobs/test_storage_lanes.py")
 def test_a_kill_leaves_no_lanes_and_the_next_run_cleans_up(store: Store, folder: Path) -> None:
     uri = put(store, folder, "killed")
     line = ["prepare", "--left", f"{uri}/left", "--right", f"{uri}/right", "--on", "k"]

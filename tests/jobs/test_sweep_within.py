@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from sweep_cases import drifting, steady, swept
+from thorough import guarded
 
 from engine.jobs.estimate import replays
 from engine.jobs.estimate import sweep as estimate_sweep
@@ -39,7 +40,18 @@ def test_where_stretches_do_not_pay_it_is_the_sweep(tmp_path: Path) -> None:
             assert line[f"{name}_low"] == line[name] == line[f"{name}_high"]
 
 
-@pytest.mark.parametrize("options", [{}, {"lanes": 3}, {"partition_by": "g"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"lanes": 3},
+        *guarded(
+            [{}, {"partition_by": "g"}],
+            "engine/jobs/estimate",
+            "engine/sampling",
+            "tests/jobs/test_sweep_within.py",
+        ),
+    ],
+)
 def test_its_intervals_hold_the_whole_sweeps_values(
     tmp_path: Path, options: dict[str, Any]
 ) -> None:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from job_cases import stream, table
 from sweep_cases import COMMON, drifting, swept
-from thorough import repeats
+from thorough import guards, repeats
 
 from engine.jobs.allocate.tried import FIRST, SHARES, try_memories
 from engine.jobs.frame import Archives, JobLanes, open_job, prepare_job
@@ -205,6 +205,7 @@ def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stretches, "ROWS", 40)
 
 
+@guards("engine/jobs/trial", "tests/jobs/test_trial.py")
 @pytest.mark.usefixtures("short_stretches")
 def test_intervals_cover_in_about_all_seeds(tmp_path: Path) -> None:
     job = opened(bursty(tmp_path, 16_000), window=40, split="even", estimator="memory")

@@ -14,6 +14,7 @@ import pytest
 from places import ROOT
 from pyspark.sql import SparkSession
 from storage_cases import BUCKET, Store, needs_store, put, served, write
+from thorough import guards
 
 from engine.commands import main
 from engine.runtime.errors import InputError
@@ -98,6 +99,9 @@ exec unshare --mount sh -c 'mount -t tmpfs none "{hidden}" && exec "{python}" "$
 """
 
 
+@guards(
+    "spark_plugin", "engine/lanes", "engine/runtime/places.py", "tests/spark/test_spark_storage.py"
+)
 @pytest.mark.skipif(find_spec("obstore") is None, reason="obstore is not installed: make extras")
 def test_machines_that_share_no_folder(store: Store, tmp_path: Path) -> None:
     hidden, script = tmp_path / "driver", tmp_path / "python"
