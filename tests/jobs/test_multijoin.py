@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 from multijoin_cases import CASES, NAMES, WINDOWS, expected, found, joined, streams
 from pyarrow import csv
-from thorough import repeats
 
 import engine
 from engine.api.multijoin import multijoin
@@ -37,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("name", CASES)
 def test_every_predicate_from_archives_and_tables(tmp_path: Path, name: str, graph: str) -> None:
     case, some = CASES[name], 0
-    for seed in [0, 1, *repeats([2])]:
+    for seed in range(3):
         tables = streams(seed)
         wanted = expected(tables, case, graph)
         some += len(wanted)
