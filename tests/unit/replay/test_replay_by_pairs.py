@@ -21,6 +21,7 @@ from engine.replay.by_pairs import arrivals_of, replay_pairs
 from engine.replay.by_ranks import replay_band
 from engine.replay.lane import LaneReplay
 from engine.replay.settings import ReplaySettings
+from engine.runtime.errors import SpecError
 from engine.runtime.jit import Ints
 from engine.runtime.streams import StreamBatch
 
@@ -127,3 +128,12 @@ def test_a_band_of_any_numbers_is_that_of_the_exact_join(policy: str) -> None:
         )
         assert len(found[-1]) == lane.outputs > 100
     assert sorted(found[0]) == sorted(found[1])
+
+
+@pytest.mark.parametrize("ranked", [False, True])
+def test_more_tuples_at_once_than_ids_are_refused(
+    monkeypatch: pytest.MonkeyPatch, *, ranked: bool
+) -> None:
+    monkeypatch.setattr(by_ranks if ranked else by_pairs, "_MOST", 9)
+    with pytest.raises(SpecError, match=r"tuples (are unexpired|match within).*join shorter windows"):
+        check(busy("prob", 1), ranked=ranked)
