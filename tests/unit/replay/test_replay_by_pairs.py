@@ -135,5 +135,6 @@ def test_more_tuples_at_once_than_ids_are_refused(
     monkeypatch: pytest.MonkeyPatch, *, ranked: bool
 ) -> None:
     monkeypatch.setattr(by_ranks if ranked else by_pairs, "_MOST", 9)
-    with pytest.raises(SpecError, match=r"tuples (are unexpired|match within).*join shorter windows"):
+    told = r"tuples (are unexpired|match within).*join shorter windows"
+    with pytest.raises(SpecError, match=told):
         check(busy("prob", 1), ranked=ranked)
