@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 BENCH_ARGS ?=
 PEERS_ARGS ?=
 REPRODUCE_ARGS ?=
+# Tests wait a third of their time, for Spark, servers and disks.
+WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests and measurements are of compiled kernels; a comment on its line would be part of the value.
@@ -27,13 +29,13 @@ demo: $(VENV)/.run ## Generate 1M + 1M tuples and replay them under every policy
 
 test: $(VENV)/.dev ## Lint, type-check and run all tests, kernels in the CUDA simulator
 	$(MAKE) --no-print-directory --jobs 2 check kernels
-	$(BIN)/python -m pytest -n auto --dist worksteal $(TEST_ARGS)
-	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator -n auto --dist worksteal $(TEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TEST_ARGS)
+	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator -n $(WORKERS) --dist worksteal $(TEST_ARGS)
 
 thorough: kernels extras clouds ## Run all tests with the repeats that `make test` leaves out
-	WINNOW_THOROUGH=1 $(BIN)/python -m pytest -n auto --dist worksteal $(TEST_ARGS)
+	WINNOW_THOROUGH=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TEST_ARGS)
 	WINNOW_THOROUGH=1 NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator \
-	    -n auto --dist worksteal $(TEST_ARGS)
+	    -n $(WORKERS) --dist worksteal $(TEST_ARGS)
 	$(BIN)/python tests/support/spark_versions.py
 
 extras: $(VENV)/.dev ## Get what single tests need: a browser, pyright, Spark Connect, an object store
@@ -50,8 +52,8 @@ clouds: $(VENV)/.dev ## Get other object stores, Delta and Iceberg for tests, wh
 	$(BIN)/python tests/support/open_tables.py
 
 cover: $(VENV)/.dev ## Run all tests and tell which lines they reach
-	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=
-	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator -n auto --dist worksteal \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=
+	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator -n $(WORKERS) --dist worksteal \
 	    --cov --cov-append --cov-report=term
 
 check: $(VENV)/.dev ## Lint and type-check alone

@@ -22,6 +22,7 @@ from engine.runtime.errors import SpecError, WinnowError, did_you_mean
 from engine.runtime.host import keep_freed_memory
 from engine.runtime.kept import COMPILED
 from engine.runtime.plugins import plugins
+from engine.runtime.skipped_imports import skip_pandas
 from engine.runtime.uris import storing
 
 COMMANDS = "winnow.commands"
@@ -98,6 +99,8 @@ def main(
                 if alone:
                     COMPILED.tell = lambda line: print(f"{said}: {line}", file=sys.stderr)  # noqa: T201
                 module = known.load(name)
+                if alone:
+                    skip_pandas()
                 command, values = parsed(words, {name: module.COMMAND})
                 asked = Asked(command, values, dict(engines or {}))
                 with storing(asked.storage):

@@ -32,8 +32,11 @@ from numba.core.typed_passes import NativeLowering
 from engine.runtime.interpreted import interpret
 from engine.runtime.kept import ANY_PROCESSOR, COMPILED, kernel_cache, shipped_kernels
 from engine.runtime.passes import calls_parts, fixed_fields, passes
+from engine.runtime.skipped_imports import skip_blas
 from engine.runtime.source import PACKAGES, module_digest
 from engine.runtime.translated import NotInterpretedError
+
+skip_blas()
 
 _LEVEL_OF_CASES = 1
 """LLVM's level, of entries of which there is one for each case: no slower than at level 3."""
@@ -231,13 +234,25 @@ class Entry(CPUDispatcher):  # type: ignore[misc]
 
     def __init__(
         self, py_func: Callable[..., Any], locals: dict[str, Any], targetoptions: dict[str, Any],  # noqa: A002 - numba's name
-        pipeline_class: type[CompilerBase] = _EntryCompiler,
+        pipeline_class: type[CompilerBase] = _EntryCompiler, *, kept: bool = False,
     ) -> None:  # fmt: skip
+        self._kept = kept and (_CACHE or _SHIPPED) is not None
         self._of_part = targetoptions | {"no_cpython_wrapper": True}
         self._ways = [True, False]
         self._steps = 0
         self.patience = PATIENCE
         super().__init__(py_func, locals, targetoptions | {"forceinline": False}, pipeline_class)
+
+    @property
+    def _cache(self) -> FunctionCache:
+        """Of numba; what is on disk is looked for when it is asked for, of few entries of all."""
+        if self._kept:
+            self._found, self._kept = _Cache(self.py_func), False
+        return self._found
+
+    @_cache.setter
+    def _cache(self, found: FunctionCache) -> None:
+        self._found = found
 
     @cached_property
     def part(self) -> CPUDispatcher:
@@ -300,7 +315,4 @@ def entry(function: Callable[..., Any], *, kept: bool, **options: bool | str) ->
     """Return a function compiled with numba's options, from the cache where it is there."""
     kept = kept and function.__module__.split(".")[0] in PACKAGES
     told = {"nopython": True, "no_cfunc_wrapper": True, **options}
-    compiled = Entry(function, {}, told, _EntryCompiler if kept else _UnkeptCompiler)
-    if kept and (_CACHE or _SHIPPED) is not None:
-        compiled._cache = _Cache(function)
-    return compiled
+    return Entry(function, {}, told, _EntryCompiler if kept else _UnkeptCompiler, kept=kept)

@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 
 from engine.runtime.errors import InputError
@@ -22,6 +22,9 @@ from engine.runtime.storage import (
     state_of,
 )
 from engine.runtime.uris import Place, Uri
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
 
 MANIFEST = "_manifest.json"
 """In a folder of outputs: what belongs to them (docs/storage.md)."""
@@ -176,6 +179,8 @@ def dataset(path: Path | Uri) -> ds.Dataset:
     InputError, OSError
         If there is none.
     """
+    import pyarrow.dataset as ds  # noqa: PLC0415 - it loads pandas, where that is installed
+
     if not isinstance(path, Uri):
         return ds.dataset(path, format="parquet")
     files = [located(own)[1] for own in files_at(path)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -243,3 +244,27 @@ def test_a_profile_replaces_no_file(
     assert main(["profile", *pair, "--window=5", f"--out={place}"]) == 2
     assert f"profile {place} exists: remove it or name another file" in capsys.readouterr().err
     assert place.read_text() == "mine"
+
+
+def test_a_command_loads_neither_pandas_nor_linear_algebra_and_both_still_work(
+    pair: list[str],
+) -> None:
+    program = (
+        "import sys\nfrom engine.commands import main\n"
+        "assert main() in (0, None)\n"
+        "print(*({'pandas', 'scipy.linalg', 'numba'} & {*sys.modules}))\n"
+        "import numba, numpy as np, pyarrow as pa\n"
+        "dot = numba.njit(lambda a: np.dot(a, a))\n"
+        "print(dot(np.array([[2.0, 0.0], [0.0, 2.0]])).sum())\n"
+        "frame = pa.table({'k': [1, None], 's': ['x', 'y']}).to_pandas()\n"
+        "print(pa.Table.from_pandas(frame.astype({'s': 'category'})).schema.field('s').type)\n"
+    )
+    words = ["replay", *pair, "--window=5", "--memory=4", "--policy=prob"]
+    shown = subprocess.run(  # noqa: S603 - ours
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=False,
+        cwd=ROOT, env=os.environ | {"WINNOW_COMPILE": "always"},
+    )  # fmt: skip
+    assert shown.returncode == 0, shown.stderr
+    numba, dot, kind = shown.stdout.splitlines()[-3:]
+    assert (numba, dot) == ("numba", "8.0")
+    assert kind.startswith("dictionary")
