@@ -378,9 +378,9 @@ def _prioritise(
     """Count matches on one snapshot, then set every priority (semantics 2 steps 2 and 4)."""
     for side in SIDES:
         memory, others = residents[1 - side], arrivals[1 - side]
-        counts: dict[Any, tuple[float, int, int]] = {}  # tuples of one key match the same
+        counts: dict[str, tuple[float, int, int]] = {}  # tuples of one key match the same
         for item in residents[side] + arrivals[side]:
-            by = item.key, None if item.facts is None else tuple(item.facts)
+            by = repr((item.key, item.facts))  # sets and dictionaries have no hash
             if by not in counts:
                 m = _match_count(lane, item, t, memory, others)
                 counts[by] = m, len(_matching(item, others)), len(_matching(item, memory))
