@@ -9,7 +9,7 @@ import naive
 import numpy as np
 import pytest
 from replay_cases import Case, apart, batch_of, busy, case_arguments, pooled
-from thorough import THOROUGH
+from thorough import THOROUGH, guarded
 
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.multiway.exact.join import ExactJoin
@@ -26,10 +26,13 @@ from engine.runtime.jit import Ints
 from engine.runtime.streams import StreamBatch
 
 BAND = 1
-POLICIES_BY_PAIRS = sorted(set(POLICIES) - {"yield"})
+ALONE = "age", "custom"
+"""Each with kernels that no other policy uses, which take longest to compile."""
+POLICIES_BY_PAIRS = [
+    *sorted(set(POLICIES) - {"yield", *ALONE}),
+    *guarded(ALONE, "engine/replay", "engine/facts", "tests/unit/replay/test_replay_by_pairs.py"),
+]
 SEEDS = range(24 if THOROUGH else 8)
-OWN = ("prob", "dimpprob", "dgl")
-"""Policies whose own kernels `make test` compiles; the others share that for all."""
 
 
 def meets(a: int, b: int) -> bool:
@@ -55,8 +58,7 @@ def check(case: Case, emit: bool = True, *, ranked: bool = False) -> None:
     )  # fmt: skip
     left, right = batch_of(case.left), batch_of(case.right)
     settings, profile, budget, curves = case_arguments(case)
-    spares = not (THOROUGH or case.policy in OWN)
-    lane = LaneReplay(settings, profile, budget, curves=curves, emit=emit, chunk=4, spares=spares)
+    lane = LaneReplay(settings, profile, budget, curves=curves, emit=emit, chunk=4)
     found = []
     arrivals, values = arrivals_of(left, right), (left.key * 1.0, right.key * 1.0)
     if ranked:
