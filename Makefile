@@ -8,8 +8,8 @@ BIN := $(VENV)/bin
 BENCH_ARGS ?=
 PEERS_ARGS ?=
 REPRODUCE_ARGS ?=
-# Tests wait a third of their time, for Spark, servers and disks.
-WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
+# Tests of jobs wait a third of their time, for Spark, servers and disks. Of cores, those given to us.
+WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) * 3 / 2)))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests and measurements are of compiled kernels; a comment on its line would be part of the value.

@@ -22,7 +22,7 @@ from engine.lanes.merge import merged
 from engine.lanes.runfiles import KEPT, ROWS, Files
 from engine.lanes.runs import Piece, Pieces, PlacedRun, Run, lanes_written
 from engine.runtime.jit import Ints
-from engine.runtime.places import written
+from engine.runtime.places import make_folder, written
 from engine.runtime.storage import parquet_file
 from engine.runtime.uris import Place
 from engine.runtime.work import rows_done
@@ -74,8 +74,7 @@ def write_lanes(task: LaneTask) -> list[LaneSide]:
     with Files(again=len(task.lanes) > 1) as files:
         for lane in task.lanes:
             folder = task.folder / lane_folder(lane)
-            if isinstance(folder, Path):
-                folder.mkdir(exist_ok=True)  # not the lanes' own, which a late attempt finds gone
+            make_folder(folder, parents=False)  # a late attempt finds the lanes' own gone
             with _own_file(task.folder, folder / lane_file(task.side)) as path:
                 written.append(_write_lane(path, pieces.of(lane), files))
     return written

@@ -107,10 +107,10 @@ def is_there(place: Place) -> bool:
     return True
 
 
-def make_folder(place: Place) -> None:
+def make_folder(place: Place, *, parents: bool = True) -> None:
     """Make a folder where storage has folders; it may be there already."""
     if isinstance(place, Path):
-        place.mkdir(parents=True, exist_ok=True)
+        place.mkdir(parents=parents, exist_ok=True)
 
 
 def drop_folder(place: Place) -> None:
