@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -47,6 +47,8 @@ class StatsTask:
     kinds: tuple[ValueKind, ...] = ()
     live: tuple[Windows, ...] = ()
     """Within which the summaries count live tuples."""
+    ticks: tuple[int, ...] = ()
+    """At whose ends the unexpired tuples are counted."""
 
 
 class LaneStats(NamedTuple):
@@ -72,6 +74,7 @@ def lane_stats(
     windows: Iterable[Windows] = (),
     kinds: Iterable[ValueKind] = (),
     groups: Sequence[Sequence[int]] = (),
+    ticks: Sequence[int] = (),
 ) -> JobStats:
     """Return the statistics of lanes, by a pass over those whose are not all in the cache.
 
@@ -85,11 +88,14 @@ def lane_stats(
         Of the value summaries. Where facts join, there are none: equal keys then say nothing.
     groups : sequence of sequence of int
         The lanes of each join whose peaks are to be found.
+    ticks : sequence of int
+        At whose ends the unexpired tuples are counted; the same in all calls for these lanes.
     """
     pairs = list(dict.fromkeys(windows))
     asked = () if any(one.facts is not None for one in files) else tuple(kinds)
-    known = [_cached(one, pairs, asked) for one in files]
-    tasks = {i: task for i, one in enumerate(files) if (task := _rest(one, known[i], pairs, asked))}
+    known = [_cached(one, pairs, asked, len(ticks)) for one in files]
+    rest = [_rest(one, own, pairs, asked) for one, own in zip(files, known, strict=True)]
+    tasks = {i: replace(task, ticks=tuple(ticks)) for i, task in enumerate(rest) if task}
     rows = [files[i].rows for i in tasks]
     fresh = stages.mapped("profile", stats_of_lane, list(tasks.values()), rows)
     for i, found in zip(tasks, fresh, strict=True):
@@ -156,7 +162,7 @@ def stats_of_lane(task: StatsTask) -> LaneStats:
     passes, held = [], _Held()
     for side, stored in enumerate(streams):
         until = None if index is None else until_of(index.sides[side])
-        own = SideProfiler({pair[side] for pair in task.windows}, until)
+        own = SideProfiler({pair[side] for pair in task.windows}, until, task.ticks)
         for batch in () if stored is None else streamed(stored, columns):
             own.add(batch)
             if task.kinds:
@@ -228,10 +234,17 @@ def _summary_path(files: LaneFiles, pairs: Sequence[Windows], kinds: Sequence[Va
     return files.folder / f"{'-'.join(['summary', *kinds, windows])}-{source_digest()}.json"
 
 
-def _cached(files: LaneFiles, pairs: Sequence[Windows], kinds: Sequence[ValueKind]) -> LaneStats:
+def _cached(
+    files: LaneFiles, pairs: Sequence[Windows], kinds: Sequence[ValueKind], ticks: int
+) -> LaneStats:
+    """Return what is kept of a lane, without profiles that lack what is to be known at ticks."""
     found = {pair: _read(_profile_path(files, pair), _profile_from) for pair in pairs}
     summaries = _read(_summary_path(files, pairs, kinds), _summaries_from) if kinds else None
-    profiles = {pair: profile for pair, profile in found.items() if profile is not None}
+    profiles = {
+        pair: profile
+        for pair, profile in found.items()
+        if profile is not None and len(profile.left.held) >= ticks
+    }
     return LaneStats(profiles, summaries or {})
 
 
@@ -276,8 +289,8 @@ def _peaks_from(content: Sequence[int]) -> Peaks:
 
 
 def _profile_from(content: Sequence[Sequence[Any]]) -> LaneProfile:
-    left, right = content
-    return LaneProfile(SideProfile(*left), SideProfile(*right))
+    left, right = (SideProfile(*own)._replace(held=tuple(own[-1])) for own in content)
+    return LaneProfile(left, right)
 
 
 def _summaries_from(content: dict[str, Any]) -> dict[ValueKind, LaneSummary]:

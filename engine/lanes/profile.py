@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from engine.runtime.streams import StreamBatch
 
 _SUM, _ERROR = range(2)
 _ARRIVALS = 128
+_FIRST_TICK = int(np.iinfo(np.int64).min)
 
 
 @compiled
@@ -92,6 +93,32 @@ class EndedPeak:
         self._ends = ends[ends > ts[-1]]
 
 
+class HeldAt:
+    """Counts the tuples of a side that are unexpired at the end of given ticks, batch by batch.
+
+    Parameters
+    ----------
+    ticks : sequence of int
+        Ascending.
+    window : int
+        W in ticks, closed.
+    """
+
+    def __init__(self, ticks: Sequence[int], window: int) -> None:
+        self._ticks, self._window = np.array(ticks, np.int64), window
+        self._since = np.array([max(tick - window, _FIRST_TICK) for tick in ticks], np.int64)
+        self.tuples = np.zeros(len(ticks), np.int64)
+
+    def add(self, ts: Ints, until: Ints | None = None) -> None:
+        """Add arrivals, and if they may be dropped earlier, the ticks at which that is."""
+        if until is None:
+            gone = np.searchsorted(ts, self._since, "left")
+        else:
+            ends = np.sort(np.minimum(ts + self._window + 1, until))
+            gone = np.searchsorted(ends, self._ticks, "right")
+        self.tuples += np.searchsorted(ts, self._ticks, "right") - gone
+
+
 Until = Callable[[StreamBatch], Ints]
 """From which ticks on the tuples of a batch match nothing any more."""
 
@@ -105,10 +132,15 @@ class SideProfiler:
         W in ticks, closed.
     until : callable, optional
         Tuples that never match have their own tick or an earlier one, and are not held.
+    ticks : sequence of int
+        At whose ends the unexpired tuples are counted.
     """
 
-    def __init__(self, windows: Iterable[int], until: Until | None = None) -> None:
+    def __init__(
+        self, windows: Iterable[int], until: Until | None = None, ticks: Sequence[int] = ()
+    ) -> None:
         self._peaks = {window: (Peak(window), EndedPeak(window)) for window in windows}
+        self._held = {window: HeldAt(ticks, window) for window in self._peaks}
         self._until = until
         self._sums = np.zeros(2)
         self._rows = self._first = self._last = 0
@@ -124,18 +156,23 @@ class SideProfiler:
         if self._until is None:
             for peak, _ in self._peaks.values():
                 peak.add(batch.ts)
+            for unexpired in self._held.values():
+                unexpired.add(batch.ts)
         else:
             ends = self._until(batch)
             held = ends > batch.ts
             for _, ended in self._peaks.values():
                 ended.add(batch.ts[held], ends[held])
+            for unexpired in self._held.values():
+                unexpired.add(batch.ts[held], ends[held])
         _accumulate(batch.importance, self._sums)
 
     def profile(self, window: int) -> SideProfile:
         """Return the profile within one of the windows."""
         most = max(peak.most for peak in self._peaks[window])
         mean = (self._sums[_SUM] + self._sums[_ERROR]) / self._rows if self._rows else 0.0
-        return SideProfile(self._rows, self._first, self._last, most, float(mean))
+        held = tuple(self._held[window].tuples.tolist())
+        return SideProfile(self._rows, self._first, self._last, most, float(mean), held)
 
 
 def profile_side(
@@ -176,6 +213,8 @@ class SideProfile(NamedTuple):
     peak : int
         Most unexpired tuples at any instant: what the exact join needs.
     mean_importance : float
+    held : tuple of int
+        Unexpired tuples at the ends of the ticks that were asked for.
     """
 
     rows: int
@@ -183,6 +222,7 @@ class SideProfile(NamedTuple):
     last_ts: int
     peak: int
     mean_importance: float
+    held: tuple[int, ...] = ()
 
 
 class LaneProfile(NamedTuple):

@@ -206,6 +206,26 @@ def losses_by_key(content: Mapping[str, Any]) -> list[Chart]:
     ]  # fmt: skip
 
 
+def memory_over_time(content: Mapping[str, Any]) -> list[Chart]:
+    """Return the tuples that the exact join holds, and how many were allowed."""
+    spans = content.get("exact_memory", {}).get("by_time", [])
+    if not spans:
+        return []
+    edges = [*(own["from"] for own in spans), spans[-1]["to"] + 1]
+    held = {side: [own[side] for own in spans] for side in ("left", "right")}
+    allowed = content["memory"]
+    if allowed["left"] is None and allowed["both"] is not None:  # one memory for both
+        held["both"] = [sum(own) for own in zip(*held.values(), strict=True)]
+        limits = {"both": allowed["both"]}
+    else:
+        limits = {side: allowed[side] for side in held if allowed[side] is not None}
+    plot = over_time(
+        content, "Memory that the exact join needs over time", "tuples at the end of a span", edges,
+        [Series(name, values) for name, values in held.items()],
+    )  # fmt: skip
+    return [plot._replace(marks=[(f"{name}: allowed", own) for name, own in limits.items()])]
+
+
 def memory(content: Mapping[str, Any]) -> list[Chart]:
     """Return the most tuples that each stream held, and how many it might hold."""
     peaks, allowed = content["peak_memory"], content["memory"]

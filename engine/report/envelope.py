@@ -113,6 +113,17 @@ def time_bins(first: int, last: int) -> tuple[int, ...]:
     return tuple(range(first, last + 1, width))
 
 
+def last_ticks(edges: Sequence[int], last: int) -> tuple[int, ...]:
+    """Return the last tick of each time bin, from their left edges and that of the last one.
+
+    Examples
+    --------
+    >>> last_ticks((0, 10, 20), 25)
+    (9, 19, 25)
+    """
+    return (*(edge - 1 for edge in edges[1:]), last)
+
+
 def plain(value: object) -> object:
     """Return a join attribute as JSON holds it."""
     if isinstance(value, (bool, int, float, str, type(None))):
@@ -195,12 +206,13 @@ def with_times(content: Mapping[str, Any]) -> dict[str, Any]:
         return found
     if "rows" in found:
         found["windows"] = spans(content)
-    if found.get("lost", {}).get("by_time"):
-        parts = [
-            own | {"begin": instant(content, own["from"]), "end": instant(content, own["to"])}
-            for own in found["lost"]["by_time"]
-        ]
-        found["lost"] = found["lost"] | {"by_time": parts}
+    for name in ("lost", "exact_memory"):
+        if found.get(name, {}).get("by_time"):
+            parts = [
+                own | {"begin": instant(content, own["from"]), "end": instant(content, own["to"])}
+                for own in found[name]["by_time"]
+            ]
+            found[name] = found[name] | {"by_time": parts}
     return found
 
 

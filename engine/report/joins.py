@@ -14,6 +14,7 @@ from engine.report.charts import (
     losses_by_key,
     losses_over_time,
     memory,
+    memory_over_time,
     over_time,
 )
 from engine.report.envelope import Report
@@ -30,7 +31,8 @@ def replay_shown(report: Report) -> Shown:
 
 def _replayed(content: Mapping[str, Any]) -> list[Chart]:
     return [
-        *losses_over_time(content), *losses_by_key(content), *memory(content), *_best(content),
+        *losses_over_time(content), *memory_over_time(content), *losses_by_key(content),
+        *memory(content), *_best(content),
     ]  # fmt: skip
 
 

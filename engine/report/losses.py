@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.report.envelope import last_ticks
+
 
 class Tally(Protocol):
     """Counted outputs and their importance, also by time bin."""
@@ -134,7 +136,7 @@ def _by_time(
     exact_importance, kept_importance = (
         np.sum([pair[i].importance_by_bin for pair in pairs], axis=0) for i in (0, 1)
     )
-    ends = [*(edge - 1 for edge in edges[1:]), last]
+    ends = last_ticks(edges, last)
     return [
         {
             "from": edges[i],

@@ -114,6 +114,11 @@ def check_memory(case: Streams, settings: dict[str, Any], report: dict[str, Any]
             assert report["peak_memory"][side] == min(needed, needed if budget is None else budget)
         elif budget is not None:
             assert report["peak_memory"][side] <= budget
+        for span in report["exact_memory"]["by_time"]:
+            ages = [span["to"] - ts for ts, key, _ in rows if key is not None]
+            assert span[side] == sum(0 <= age <= windows[side] for age in ages)
+    spans = report["exact_memory"]["by_time"], report["lost"]["by_time"]
+    assert [own["to"] for own in spans[0]] == [own["to"] for own in spans[1]] != []
 
 
 def check_times(bins: list[dict[str, Any]], exact: list[Output], result: list[Output]) -> None:

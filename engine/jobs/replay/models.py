@@ -77,6 +77,8 @@ class ReplayModels:
         Whose statistics are found, and their age curves measured, as far as the policy needs them.
     prior : ArrivalProfile or None
         Of another time.
+    ticks : sequence of int
+        At whose ends the profiles of the lanes tell the tuples that are unexpired.
 
     Attributes
     ----------
@@ -95,6 +97,7 @@ class ReplayModels:
         settings: ReplaySettings,
         lanes: JobLanes,
         prior: ArrivalProfile | None,
+        ticks: Sequence[int],
     ) -> None:
         self._options, self.settings, self._groups = options, settings, lanes.groups
         profile = None if prior is None else PriorProfile(prior, lanes.prepared, settings)
@@ -115,7 +118,9 @@ class ReplayModels:
         )
         windows = settings.windows
         groups = groups_measured(options.memory, lanes.groups)
-        stats = lane_stats(lanes.files, lanes.stages, windows=[windows], kinds=kinds, groups=groups)
+        stats = lane_stats(
+            lanes.files, lanes.stages, windows=[windows], kinds=kinds, groups=groups, ticks=ticks
+        )
         self.lanes = LaneModels(
             stats.profiles[windows],
             stats.summaries,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from engine.jobs.bound.found import Bounds, best_report
 from engine.jobs.exact.key_totals import TOP, KeyLoss
@@ -12,11 +14,13 @@ from engine.jobs.frame import JobLanes
 from engine.jobs.replay.lane_task import LaneResult
 from engine.jobs.replay.slices import COUNT, REPLAY
 from engine.lanes.manifest import Prepared, key_of
+from engine.lanes.profile import LaneProfile
 from engine.options.replay import JobOptions
 from engine.replay.settings import ReplaySettings
 from engine.report.envelope import (
     Report,
     envelope,
+    last_ticks,
     memory_report,
     per_second,
     plain,
@@ -39,6 +43,8 @@ class Replayed(NamedTuple):
     """Left edges of the time bins."""
     device: Choice
     """Where it was decided who stays."""
+    profiles: Sequence[LaneProfile]
+    """Of the lanes."""
     bounds: Bounds | None = None
     """Of the best possible."""
     predicted: Mapping[str, Any] | None = None
@@ -93,6 +99,7 @@ def build_report(
             "right": sum(r.peaks[1] for r in results),
             "both": sum(r.peak for r in results),
         },
+        "exact_memory": {"by_time": _needed(prepared, found)},
         "estimator_memory": _estimator_memory(settings, results),
         "memory": memory_report(options.memory, found.budgets, pooled=settings.pooled)
         | {"split": str(options.split)},
@@ -131,6 +138,20 @@ def build_report(
     if found.bounds is not None:
         content["bound"] = best_report(found.bounds, importance)
     return Report(content)
+
+
+def _needed(prepared: Prepared, found: Replayed) -> list[dict[str, int]]:
+    """Return the tuples that the exact join holds at the end of each time bin."""
+    if prepared.span is None:
+        return []
+    ends = last_ticks(found.edges, prepared.span[1])
+    left, right = (
+        np.sum([own[side].held for own in found.profiles], axis=0).tolist() for side in (0, 1)
+    )
+    return [
+        {"from": begin, "to": end, "left": left[i], "right": right[i]}
+        for i, (begin, end) in enumerate(zip(found.edges, ends, strict=True))
+    ]
 
 
 def _estimator_memory(settings: ReplaySettings, results: list[LaneResult]) -> dict[str, int]:

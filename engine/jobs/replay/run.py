@@ -26,7 +26,7 @@ from engine.jobs.replay.planned import check_plan, limits_of, planned_tasks, rep
 from engine.jobs.replay.report import Replayed, build_report
 from engine.jobs.replay.slices import REPLAY, in_lanes, precount, sliced
 from engine.options.replay import JobOptions
-from engine.report.envelope import Report, time_bins
+from engine.report.envelope import Report, last_ticks, time_bins
 from engine.report.losses import in_a_line, in_figures
 from engine.runtime.device_choice import (
     ON_CPU,
@@ -90,14 +90,15 @@ def run_replay(
         if choose is not None and options.advised:
             options, advice = choose(options, archives, lanes)
             settings, prior = archives.settings(options), profile_given(options)
-        models = ReplayModels(options, settings, lanes, prior)
+        span = lanes.prepared.span
+        edges = (0,) if span is None else time_bins(*span)
+        ends = () if span is None else last_ticks(edges, span[1])
+        models = ReplayModels(options, settings, lanes, prior, ends)
         budgets, shared, curves = models.budgets(), models.shared(), models.curves
         peak = None
         if options.plan is not None:
             limits = limits_of(lanes.groups, budgets, shared)
             peak = check_plan(options.plan, lanes, settings, limits)
-        span = lanes.prepared.span
-        edges = (0,) if span is None else time_bins(*span)
         tasks = [
             ReplayTask(
                 files=files,
@@ -130,7 +131,18 @@ def run_replay(
                 commit_parts(output, lanes.prepared, archives[:2], written)
     results = in_lanes(written)
     predicted = models.predicted(budgets, results)
-    found = Replayed(results, budgets, edges, device, bounds, predicted, peak, advice, cost)
+    found = Replayed(
+        results,
+        budgets,
+        edges,
+        device,
+        models.lanes.profiles,
+        bounds,
+        predicted,
+        peak,
+        advice,
+        cost,
+    )
     report = build_report(options, settings, lanes, found)
     stages.show(in_a_line(report.content), in_figures(report.content))
     return report

@@ -39,7 +39,36 @@ def test_profiles_are_those_of_the_tuples(seed: int, span: int) -> None:
         assert found == profile_side([whole], window)
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("drops", [False, True])
+def test_tuples_held_at_given_ticks_are_those_of_the_tuples(seed: int, drops: bool) -> None:
+    whole = side_of(seed, 300, 50)
+    rng = np.random.default_rng(seed)
+    until = whole.ts + rng.integers(-3, 60, whole.ts.size)
+    ends = dict(zip(whole.row.tolist(), until.tolist(), strict=True))
+
+    def found_until(batch: StreamBatch) -> np.ndarray:
+        return np.array([ends[row] for row in batch.row.tolist()], np.int64)
+
+    ticks, windows = [-60, -50, -7, 0, 1, 20, 49, 50, 2**62], [0, 7, 39, 2**63 - 1]
+    if drops:
+        windows.pop()
+    look = SideProfiler(windows, found_until if drops else None, ticks)
+    for begin in range(0, 300, 70):
+        look.add(StreamBatch(*(column[begin : begin + 70] for column in whole)))
+    for window in windows:
+        held = tuple(
+            sum(
+                ts <= tick <= ts + window and (not drops or tick < end)
+                for ts, end in zip(whole.ts.tolist(), until.tolist(), strict=True)
+            )
+            for tick in ticks
+        )
+        assert look.profile(window).held == held
+
+
 def test_a_side_without_tuples_has_an_empty_profile() -> None:
     nothing = StreamBatch(*(np.empty(0, dtype) for dtype in ("i8", "i8", "i8", "f8")))
     assert profile_side([], 5) == profile_side([nothing], 5) == SideProfile(0, 0, 0, 0, 0.0)
     assert not math.isnan(SideProfiler([3]).profile(3).mean_importance)
+    assert SideProfiler([3], None, [1, 5]).profile(3).held == (0, 0)

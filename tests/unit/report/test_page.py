@@ -73,6 +73,24 @@ def test_a_page_has_the_answer_what_was_asked_and_the_words(tmp_path: Path) -> N
     assert "memory" in " ".join(page.texts["h3"]).lower()
 
 
+@pytest.mark.parametrize(
+    ("split", "limits"), [("even", {"left": 2, "right": 2}), ("pooled", {"both": 4})]
+)
+def test_needed_memory_is_drawn_over_time(split: str, limits: dict[str, int]) -> None:
+    rows = pa.table({"t": [0, 0, 1, 3, 9], "k": [1, 1, 2, 1, 2]})
+    options: dict[str, Any] = {"memory": 4, "policy": "prob", "split": split}
+    found = winnow.replay(rows, rows.slice(2), on="k", time="t", window=2, **options)
+    charts = replay_shown(Report(found.report)).drawn()
+    (plot,) = (own for own in charts if own.title.startswith("Memory that the exact join needs"))
+    assert isinstance(plot, Lines)
+    assert dict(plot.marks) == {f"{name}: allowed": own for name, own in limits.items()}
+    held = {own.name: own.values for own in plot.series}
+    assert (plot.xs, held["left"]) == ([*range(11)], [2, 3, 3, 2, 1, 1, 0, 0, 0, 1])
+    assert held["right"] == [0, 1, 1, 2, 1, 1, 0, 0, 0, 1]
+    assert held.get("both", [2, 4, 4, 4, 2, 2, 0, 0, 0, 2]) == [2, 4, 4, 4, 2, 2, 0, 0, 0, 2]
+    assert ("both" in held) == (split == "pooled")
+
+
 def test_what_comes_from_the_data_is_never_markup(tmp_path: Path) -> None:
     plain = tuple(f"key {i}" for i in range(len(HOSTILE) - 1))
     keys = HOSTILE[:-1]  # no lone surrogate is text of Arrow
