@@ -8,12 +8,16 @@ BIN := $(VENV)/bin
 BENCH_ARGS ?=
 PEERS_ARGS ?=
 REPRODUCE_ARGS ?=
+# Of each parametrised test so many cases are tried, or all where what it uses has changed.
+CASES ?= 2
 # Tests of jobs wait a third of their time, for Spark, servers and disks. Of cores, those given to us.
 WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) * 3 / 2)))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests and measurements are of compiled kernels; a comment on its line would be part of the value.
 export WINNOW_COMPILE ?= always
+# What differs from what was pushed, or from the last commit; .ci/run says it otherwise.
+export WINNOW_CHANGED ?= $(shell git diff --name-only '@{upstream}' 2>/dev/null || git diff --name-only HEAD 2>/dev/null)
 unexport PYTHONDONTWRITEBYTECODE # processes by the hundred import what one has compiled
 
 SHELL := /bin/bash
@@ -27,14 +31,16 @@ help: ## List what there is to make
 demo: $(VENV)/.run ## Generate 1M + 1M tuples and replay them under every policy
 	$(BIN)/python benchmarks/demo.py
 
-test: $(VENV)/.dev ## Lint, type-check and run all tests, kernels in the CUDA simulator
+test: $(VENV)/.dev ## Lint, type-check and run the tests, those of what has changed with all their cases
 	$(MAKE) --no-print-directory --jobs 2 check kernels
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TEST_ARGS)
-	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator -n $(WORKERS) --dist worksteal $(TEST_ARGS)
+	$(BIN)/python -m pytest --cases $(CASES) -n $(WORKERS) --dist worksteal $(TEST_ARGS)
+	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator --cases $(CASES) \
+	    -n $(WORKERS) --dist worksteal $(TEST_ARGS)
 
-thorough: kernels extras clouds ## Run all tests with the repeats that `make test` leaves out
-	WINNOW_THOROUGH=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TEST_ARGS)
-	WINNOW_THOROUGH=1 NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator \
+thorough: export WINNOW_THOROUGH := 1
+thorough: kernels extras clouds ## Run all tests, with the cases and repeats that `make test` leaves out
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TEST_ARGS)
+	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator \
 	    -n $(WORKERS) --dist worksteal $(TEST_ARGS)
 	$(BIN)/python tests/support/spark_versions.py
 

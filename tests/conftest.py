@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import quick_java
+from cases_tried import tried
 
 _SUBMIT = (
     "--master local[2] --driver-memory 1g --conf spark.sql.shuffle.partitions=3 "
@@ -33,7 +34,22 @@ SLOW = [
 """Files of tests that take longest and do not share the session, the longest first."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take ``--cases N`` (`cases_tried`)."""
+    told = "of each parametrised test try N cases, or all where what it uses has changed"
+    parser.addoption("--cases", type=int, metavar="N", help=told)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the cases that are not tried, and put the others in order."""
+    most = config.getoption("--cases")
+    if most is not None:
+        items[:], others = tried(items, most)
+        config.hook.pytest_deselected(items=others)
+    _share_out(items)
+
+
+def _share_out(items: list[pytest.Item]) -> None:
     """Let processes that test side by side begin with what takes longest.
 
     Of pytest-xdist's, each is given an equal part of the tests, in order; one that is through takes

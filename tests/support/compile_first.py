@@ -2,8 +2,9 @@
 
     WINNOW_COMPILE=always python tests/support/compile_first.py
 
-`make test` begins with it. Two processes share the kernels, then one lays out Spark's classes for
-the JVMs that follow (`quick_java.ARCHIVE`); what is there already costs nothing.
+`make test` begins with it. Of replays that is the kernel for all kinds of policies, or where
+kernels have changed those of each kind. Two processes share the work, then one lays out Spark's
+classes for the JVMs that follow (`quick_java.ARCHIVE`); what is there already costs nothing.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import quick_java
+from thorough import of_each_kind
 
 import engine
 from engine.commands.warm import POLICIES
 
+AUTO = "auto"
+"""Tries candidates of all kinds by the kernel for all, and with it replays the best."""
 SESSION = "session"
 """The argument with which this file runs a session and nothing else."""
 STREAM = pa.table({"t": [0, 1, 2], "k": [1, 2, 1], "v": [1.0, 2.0, 3.0]})
@@ -32,20 +36,20 @@ THROUGH: dict[str, Any] = {"fact": FACT, "fact_left": "a", "fact_right": "b"}
 
 def equal_keys() -> None:
     """Compile replays, counts and bounds of equi-joins."""
-    for policy in POLICIES:
+    for policy in POLICIES if of_each_kind() else (AUTO,):
         engine.replay_tables(STREAM, STREAM, policy=policy, **JOIN)
     engine.bound_tables(STREAM, STREAM, **JOIN)
 
 
 def one_memory() -> None:
     """Compile replays in one memory for both sides, by equal keys and through facts."""
-    for through in ({}, THROUGH):
+    for through in ({}, THROUGH) if of_each_kind() else ():
         engine.replay_tables(STREAM, STREAM, policy="yield", split="pooled", **JOIN, **through)
 
 
 def through_facts() -> None:
     """Compile replays through facts, of two streams and of several, and look-ups."""
-    for policy in ("yield", "prob"):
+    for policy in ("yield", "prob") if of_each_kind() else (AUTO,):
         engine.replay_tables(STREAM, STREAM, policy=policy, **JOIN, **THROUGH)
     engine.lookup_tables(STREAM, FACT, on="k", time="t", fact_on="a")
     engine.replay_streams(

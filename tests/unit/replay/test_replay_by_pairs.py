@@ -9,7 +9,7 @@ import naive
 import numpy as np
 import pytest
 from replay_cases import Case, apart, batch_of, busy, case_arguments, pooled
-from thorough import THOROUGH, guarded
+from thorough import THOROUGH, guarded, of_each_kind
 
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.multiway.exact.join import ExactJoin
@@ -26,6 +26,7 @@ from engine.runtime.jit import Ints
 from engine.runtime.streams import StreamBatch
 
 BAND = 1
+SPARES = not of_each_kind()
 ALONE = "age", "custom"
 """Each with kernels that no other policy uses, which take longest to compile."""
 POLICIES_BY_PAIRS = [
@@ -58,7 +59,7 @@ def check(case: Case, emit: bool = True, *, ranked: bool = False) -> None:
     )  # fmt: skip
     left, right = batch_of(case.left), batch_of(case.right)
     settings, profile, budget, curves = case_arguments(case)
-    lane = LaneReplay(settings, profile, budget, curves=curves, emit=emit, chunk=4)
+    lane = LaneReplay(settings, profile, budget, curves=curves, emit=emit, chunk=4, spares=SPARES)
     found = []
     arrivals, values = arrivals_of(left, right), (left.key * 1.0, right.key * 1.0)
     if ranked:

@@ -1,0 +1,106 @@
+"""Which cases `make test` tries: some of each test, and all where something changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import cases_tried
+import pytest
+import thorough
+from places import ROOT, TESTS
+
+UNIT = TESTS / "unit" / "multiway" / "test_multiway_exact.py"
+JOB = TESTS / "jobs" / "test_sweep.py"
+MULTIWAY = ROOT / "tests" / "support" / "multiway_cases.py"
+
+
+@pytest.fixture
+def changed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Return the files that changed, to be filled."""
+    files: list[str] = []
+    for module in (cases_tried, thorough):
+        monkeypatch.setattr(module, "CHANGED", files)
+        monkeypatch.setattr(module, "THOROUGH", False)
+    cases_tried.in_full.cache_clear()
+    yield files
+    cases_tried.in_full.cache_clear()
+
+
+class Item(NamedTuple):
+    """A test as `cases_tried` sees it."""
+
+    path: Path
+    originalname: str
+    name: str
+
+
+def cases(path: Path, name: str, number: int) -> list[Item]:
+    return [Item(path, name, f"{name}[{i}]") for i in range(number)]
+
+
+@pytest.mark.usefixtures("changed")
+def test_some_cases_of_each_function_are_tried_in_their_order() -> None:
+    items = [*cases(UNIT, "test_a", 9), *cases(JOB, "test_a", 2), *cases(UNIT, "test_b", 1)]
+    kept, others = cases_tried.tried(items, 3)
+    assert [item for item in items if item in kept] == kept
+    assert len(kept) + len(others) == len(items)
+    assert Counter(item[:2] for item in kept) == {
+        (UNIT, "test_a"): 3, (JOB, "test_a"): 2, (UNIT, "test_b"): 1,
+    }  # fmt: skip
+    assert kept[0].name == "test_a[0]"
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5, 8])
+def test_cases_are_apart_and_functions_try_different_ones(most: int) -> None:
+    every = cases(UNIT, "test", 9)
+    met = set()
+    for seed in range(0, 1024, 8):
+        places = [every.index(own) for own in cases_tried.spread(every, most, seed)]
+        assert len(places) == most
+        assert places[0] == 0
+        assert max(b - a for a, b in zip(places, [*places[1:], 9], strict=True)) <= 16 // most + 1
+        met |= {*places}
+    assert met == ({0} if most == 1 else {*range(9)})
+
+
+def test_all_cases_are_tried_where_what_a_test_uses_has_changed(changed: list[str]) -> None:
+    def in_full(path: Path, *files: str) -> bool:
+        changed[:] = files
+        cases_tried.in_full.cache_clear()
+        return cases_tried.in_full(path)
+
+    assert MULTIWAY.exists()
+    for file in (
+        "engine/multiway/exact/join.py", "tests/oracle/naive_multijoin.py", "engine/runtime/jit.py",
+        str(UNIT.relative_to(ROOT)), str(MULTIWAY.relative_to(ROOT)),
+    ):  # fmt: skip
+        assert in_full(UNIT, "docs/tour.md", file), file
+    assert not in_full(UNIT, "engine/report/charts.py", "docs/tour.md")
+    assert not in_full(UNIT)
+    assert in_full(JOB, "engine/jobs/bound/run.py")
+    assert not in_full(JOB, "engine/multiway/exact/join.py")
+    assert in_full(TESTS / "docs" / "test_docs.py", "docs/tour.md")
+    assert not in_full(TESTS / "docs" / "test_docs.py")
+    assert in_full(Path(__file__))
+    changed[:] = ["engine/multiway/exact/join.py"]
+    cases_tried.in_full.cache_clear()
+    assert len(cases_tried.tried(cases(UNIT, "test", 9), 2)[0]) == 9
+
+
+def test_a_test_uses_what_it_imports_and_what_its_helpers_do() -> None:
+    found = cases_tried.used(UNIT)
+    assert {"engine/multiway/exact", "tests/oracle/naive_multijoin.py"} <= found
+    assert "engine/jobs" not in found
+    assert {"engine/jobs", "winnow"} <= cases_tried.used(JOB)
+    assert all((ROOT / place).exists() for place in found)
+
+
+def test_kernels_of_each_kind_are_tried_where_kernels_changed(changed: list[str]) -> None:
+    assert not thorough.of_each_kind()
+    changed.append("engine/report/charts.py")
+    assert not thorough.of_each_kind()
+    changed.append("engine/replay/admit.py")
+    assert thorough.of_each_kind()
