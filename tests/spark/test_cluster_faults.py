@@ -349,8 +349,8 @@ def test_a_killed_driver_leaves_no_manifest_and_the_next_run_cleans_up(
     left = store.keys(uri.name)
     assert left
     assert "_manifest.json" not in left
-    with pytest.raises(InputError, match=r"no _manifest\.json"):
-        dataset_at(uri)
+    with pytest.raises(InputError, match=r"no _manifest\.json|is not there"):
+        dataset_at(uri)  # executors that outlive the driver may have taken all their parts back
     right(cluster.run(kind="command", argv=told))
     assert rows_at(uri).equals(whole.rows)
     assert not set(left) & set(store.keys(uri.name))
