@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import quick_java
 from cases_tried import tried
+from thorough import of_each_kind
 
 _SUBMIT = (
     "--master local[2] --driver-memory 1g --conf spark.sql.shuffle.partitions=3 "
@@ -80,6 +82,13 @@ def pytest_collection_finish() -> None:
     """Let the garbage collector pass over what is there for good: modules and tests."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _kernel_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no kind's own kernel be compiled because a process has replayed much (`thorough`)."""
+    if not of_each_kind():
+        monkeypatch.setattr("engine.replay.common.TUPLES", sys.maxsize)
 
 
 @pytest.fixture(scope="session")

@@ -98,7 +98,12 @@ def test_a_test_uses_what_it_imports_and_what_its_helpers_do() -> None:
     assert all((ROOT / place).exists() for place in found)
 
 
-def test_kernels_of_each_kind_are_tried_where_kernels_changed(changed: list[str]) -> None:
+def test_kernels_of_each_kind_are_tried_where_kernels_changed(
+    changed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WINNOW_CHANGED", raising=False)
+    assert thorough.of_each_kind()
+    monkeypatch.setenv("WINNOW_CHANGED", "")
     assert not thorough.of_each_kind()
     changed.append("engine/report/charts.py")
     assert not thorough.of_each_kind()

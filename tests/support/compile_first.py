@@ -23,6 +23,7 @@ from thorough import of_each_kind
 
 import engine
 from engine.commands.warm import POLICIES
+from engine.replay import common
 
 AUTO = "auto"
 """Tries candidates of all kinds by the kernel for all, and with it replays the best."""
@@ -45,6 +46,23 @@ def one_memory() -> None:
     """Compile replays in one memory for both sides, by equal keys and through facts."""
     for through in ({}, THROUGH) if of_each_kind() else ():
         engine.replay_tables(STREAM, STREAM, policy="yield", split="pooled", **JOIN, **through)
+
+
+def by_pairs() -> None:
+    """Compile replays under any predicate by the kernel for all, which no user's job compiles."""
+    if of_each_kind():
+        return
+    made = common.Kernels.__init__
+
+    def sparing(kernels: common.Kernels, *arguments: Any, **_: bool) -> None:
+        made(kernels, *arguments, spares=True)
+
+    common.Kernels.__init__ = sparing  # type: ignore[method-assign, assignment]
+    both = {"left": STREAM, "right": STREAM}
+    join: dict[str, Any] = {"time": "t", "window": 2, "columns": "ids", "policy": "prob"}
+    for predicate in ("band:v:1", "distance:v:1"):
+        engine.multijoin_streams(both, predicate=predicate, memory=2, **join)
+    common.Kernels.__init__ = made  # type: ignore[method-assign]
 
 
 def through_facts() -> None:
@@ -106,7 +124,7 @@ def main() -> int:
     if sys.argv[1:] == [SESSION]:
         run_session()
         return 0
-    works = (several_streams, equal_keys, through_facts, one_memory, classes_of_spark)
+    works = (several_streams, equal_keys, through_facts, by_pairs, one_memory, classes_of_spark)
     with ProcessPoolExecutor(2) as pool:
         for work in [pool.submit(own) for own in works]:
             work.result()

@@ -343,7 +343,9 @@ def test_a_field_that_the_report_lacks_is_told_with_the_next() -> None:
 
 def test_a_plot_that_is_none_is_said() -> None:
     found = winnow.replay(LEFT, RIGHT, window="30s", reference="none", **JOIN, **BUDGET)
-    assert [axis.get_title(loc="left") for axis in found.plot().axes] == ["Memory"]
+    assert [axis.get_title(loc="left") for axis in found.plot().axes] == [
+        "Memory that the exact join needs over time", "Memory",
+    ]  # fmt: skip
     swept = winnow.sweep(LEFT, RIGHT, window="30s", policy="prob", memory=4, **JOIN)
     with pytest.raises(SpecError, match="plot is 'recal'; choose one of"):
         swept.plot("recal")
