@@ -79,6 +79,7 @@ def test_all_cases_are_tried_where_what_a_test_uses_has_changed(changed: list[st
     ):  # fmt: skip
         assert in_full(UNIT, "docs/tour.md", file), file
     assert not in_full(UNIT, "engine/report/charts.py", "docs/tour.md")
+    assert in_full(TESTS / "unit" / "replay" / "test_replay.py", "gpu_kernels/combine.py")
     assert not in_full(UNIT)
     assert in_full(JOB, "engine/jobs/bound/run.py")
     assert not in_full(JOB, "engine/multiway/exact/join.py")

@@ -2,7 +2,8 @@
 
 That is N of each test function, the first among them; or all where something changed that the test
 uses. `$WINNOW_CHANGED` names the files that changed: `make test` asks git, `.ci/run` takes the last
-commits. A test uses the folders from which it imports, by itself or through what tests share.
+commits. A test uses the folders from which it imports, by itself or through what tests share; and
+all that kernels of replays are made of, if any of that.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Protocol, TypeVar
 from zlib import crc32
 
 from places import ORACLE, ROOT, SUPPORT
-from thorough import CHANGED, THOROUGH
+from thorough import CHANGED, KERNELS, THOROUGH
 
 PACKAGES = ("engine", "gpu_kernels", "pyspark_winnow", "spark_plugin", "winnow")
 DOORS = ("engine", "engine.api", "engine.commands", "winnow")
@@ -106,7 +107,7 @@ def used(path: Path) -> set[str]:
             else:
                 own = (place / f"{module}.py" for place in (SUPPORT, ORACLE, file.parent))
                 files += [shared for shared in own if shared.exists()]
-    return places
+    return places if places.isdisjoint(KERNELS) else places.union(KERNELS)
 
 
 def _imported(file: Path) -> Iterator[str]:

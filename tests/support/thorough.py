@@ -1,10 +1,9 @@
-"""What `make thorough` tries and `make test` does not.
+"""What `make thorough` tries and `make test` does not, beside cases (`cases_tried`).
 
 That is repeats of a property in other settings, and tests that take long and guard one place:
 RAPIDS plans, images, faults of a cluster, clusters of made-up GPUs, most kernels compiled for real
-ones, measured memory. `make test` tries every policy and engine at least once, and compares with
-every oracle. `.ci/run` tells which files the last commits changed: tests that guard their places
-run there, too.
+ones, measured memory. `make test` compares with every oracle. `.ci/run` tells which files the last
+commits changed: tests that guard their places run there, too.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ KERNELS = (
     "engine/replay",
     "engine/runtime",
     "engine/value_model",
+    "gpu_kernels",
 )
 """What the kernels of replays are made of."""
 
