@@ -11,7 +11,7 @@ from engine.api.keywords import takes
 from engine.api.tables import Source, read_several, sources_of
 from engine.jobs.multijoin.run import run_multijoin
 from engine.options import where
-from engine.options.multijoin import multijoin_of
+from engine.options.multijoin_given import multijoin_of
 from engine.options.multijoin_options import MULTIJOIN, MultiJoin
 from engine.runtime.executors import ThreadExecutor
 

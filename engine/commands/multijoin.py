@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.commands.asked import Asked
 from engine.commands.running import running
 from engine.jobs.multijoin.run import run_multijoin
-from engine.options.multijoin import multijoin_of
+from engine.options.multijoin_given import multijoin_of
 from engine.options.multijoin_options import MULTIJOIN
 from engine.report.joins import multijoin_shown
 

@@ -16,7 +16,7 @@ from engine.multiway.orders.problem import JoinStatistics, OrderingProblem, Stre
 from engine.multiway.streams import MultiStreams
 from engine.options.command import Given
 from engine.options.kinds import BY_STREAM
-from engine.options.multijoin import multijoin_of
+from engine.options.multijoin_given import multijoin_of
 from engine.options.multijoin_options import MULTIJOIN
 
 
@@ -60,8 +60,9 @@ def measured_archives(given: Given) -> Archives:
     )
     if options.bad_rows == "error":
         check_rows(task, [read.faults])
+    joined = read.lanes[0].streams
     ticks = TICKS[task.columns.unit]
-    found = measure(read.streams, task.windows, options.predicate)
+    found = measure(joined, task.windows, options.predicate)
     buckets = bucket_numbers(loops, options.names, found)
     counted = statistics_of(
         options.names, task.windows, found, buckets or [None] * len(options.names)
@@ -75,7 +76,7 @@ def measured_archives(given: Given) -> Archives:
     runs = []
     if "measure" in given:
         problem = OrderingProblem(statistics, loops.method, tau)
-        runs = [_run(task, read.streams, problem, found.span / ticks)]
+        runs = [_run(task, joined, problem, found.span / ticks)]
     return Archives(statistics, tau, runs, "tick" if task.columns.unit == "tick" else "second")
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.multiway.predicate import Condition, Predicate, condition, meets
-from engine.multiway.streams import MultiStreams, Windows, reach
+from engine.multiway.streams import MultiStreams, Windows, basic_counts, reach
 from engine.runtime.jit import Floats, Ints, kernel
 
 PROBES, PARTNERS = 1024, 256
@@ -27,13 +27,18 @@ class Measures(NamedTuple):
     selectivities: Floats
     """(m, m) float64. sigma_ij: share of the tuples of window j that agree with a tuple of stream
     i, of a sample; 1 where none was in reach, and on the diagonal."""
+    ages: Floats
+    """(m, m, n) float64. Of that sample, the agreeing tuples of window j by their logical basic
+    window, the youngest first; n is that of the longest window, 1 unless they were asked for."""
 
 
 @kernel
 def _sampled(
-    rules: Condition, streams: MultiStreams, begin: int, low: Ints, high: Ints, found: Ints
-) -> None:
-    """Add the comparisons and the matches of tuples with what they have in reach."""
+    rules: Condition, streams: MultiStreams, begin: int, low: Ints, high: Ints, basic_window: int,
+    ages: Floats,
+) -> int:  # fmt: skip
+    """Return the comparisons of tuples with what they have in reach, and add matches by age."""
+    compared = 0
     step = max(1.0, low.size / PROBES)
     at = 0.0
     while at < low.size:
@@ -42,15 +47,28 @@ def _sampled(
         stride = max(1.0, size / PARTNERS)
         other = 0.5 * (stride - 1.0)
         while other < size:
-            found[0] += 1
-            if meets(rules, streams.attributes, begin + k, low[k] + int(other)):
-                found[1] += 1
+            compared += 1
+            place = low[k] + int(other)
+            if meets(rules, streams.attributes, begin + k, place):
+                age = (streams.ts[begin + k] - streams.ts[place]) // basic_window
+                ages[min(age, ages.size - 1)] += 1.0
             other += stride
         at += step
+    return compared
 
 
-def measure(streams: MultiStreams, windows: Windows, predicate: Predicate) -> Measures:
+def measure(
+    streams: MultiStreams, windows: Windows, predicate: Predicate, basic_window: int | None = None
+) -> Measures:
     """Measure the statistics of a join; the same streams give the same numbers.
+
+    Parameters
+    ----------
+    streams : MultiStreams
+    windows : Windows
+    predicate : Predicate
+    basic_window : int, optional
+        b: ticks of the logical basic windows by which matches are counted.
 
     Returns
     -------
@@ -72,17 +90,21 @@ def measure(streams: MultiStreams, windows: Windows, predicate: Predicate) -> Me
     rates = np.diff(streams.first) / max(span, 1.0)
     rules = condition(predicate)
     selectivities = np.ones((m, m))
+    most = 1 if basic_window is None else max(basic_counts(windows, basic_window))
+    ages = np.zeros((m, m, most))
     for i in range(m):
         for j in range(m):
             if i == j:
                 continue
             ranges = reach(streams, windows, i, j)
-            found = np.zeros(2, np.int64)
-            _sampled(rules, streams, int(streams.first[i]), ranges.low, ranges.high, found)
-            if found[0]:
-                selectivities[i, j] = found[1] / found[0]
+            compared = _sampled(
+                rules, streams, int(streams.first[i]), ranges.low, ranges.high, basic_window or 1,
+                ages[i, j],
+            )  # fmt: skip
+            if compared:
+                selectivities[i, j] = ages[i, j].sum() / compared
     distinct = np.array([_distinct(streams, windows, i) for i in range(m)])
-    return Measures(rates, span, distinct, selectivities)
+    return Measures(rates, span, distinct, selectivities, ages)
 
 
 _WINDOWS = 16

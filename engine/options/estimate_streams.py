@@ -12,7 +12,8 @@ from engine.options import streams as shared
 from engine.options.command import Command, Given, Group
 from engine.options.estimate import KEYS, AnyEstimate, Asked, Precision, precision_of
 from engine.options.meanings import MEANINGS
-from engine.options.multijoin import MultiJoinOptions, multijoin_of
+from engine.options.multijoin import MultiJoinOptions
+from engine.options.multijoin_given import multijoin_of
 from engine.options.option import check_fields, options_of
 from engine.options.sample import Confidence
 from engine.runtime.errors import SpecError

@@ -1,20 +1,16 @@
-"""A multi-way join: the job that its options describe; they stand in `multijoin_options`."""
+"""A multi-way join: the job that its options describe."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MOST_STREAMS
-from engine.options.by_stream import REST, by_stream, check_name, given_to_all
-from engine.options.command import Given
-from engine.options.several import MemoryRules, retention_of
-from engine.options.shedding import harvest_of, profiles_of
+from engine.options.by_stream import check_name
+from engine.options.several import MemoryRules
 from engine.options.streams import JoinJob, check_reference
 from engine.options.where import DEVICES
 from engine.runtime.errors import SpecError, did_you_mean
@@ -48,6 +44,8 @@ class JoinStream:
         Its columns of the predicate's attributes, in the predicate's order.
     importance : str, optional
         Column; without one every tuple has importance 1.
+    partition_by : tuple of str
+        Columns of which every value is a join of its own.
     """
 
     name: str
@@ -56,6 +54,7 @@ class JoinStream:
     window: str
     columns: tuple[str, ...]
     importance: str | None = None
+    partition_by: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_name(self.name, RESERVED)
@@ -106,9 +105,11 @@ class MultiJoinOptions(JoinJob):
         Of each other stream, only so many of a tuple's matches, those of the best scores.
     harvest : dict, optional
         Of `HarvestSettings`, times as text; None: nothing is shed.
+    lanes : int, optional
+        Parts of a harvested join that equi's attributes are hashed into, each a join of its own.
     slices : int, optional
-        Parts that an exact join is cut into, each a task: slices of time, or lanes of equal
-        attributes where the predicate is equi. Count-based windows are one part.
+        Parts that a join is cut into, each a task: slices of time, or lanes of equal attributes
+        where the predicate is equi and the join exact. Count-based windows are one part.
     retention : MemoryRules or None
         What the streams may hold; None: their windows.
     profiles : tuple of (str, str, Path)
@@ -126,6 +127,7 @@ class MultiJoinOptions(JoinJob):
     top: int | None = None
     loops: Loops = field(default_factory=Loops)
     harvest: dict[str, str | int | float] | None = None
+    lanes: int | None = None
     slices: int | None = None
     retention: MemoryRules | None = None
     device: str = DEVICES[0]
@@ -151,6 +153,7 @@ class MultiJoinOptions(JoinJob):
                 "--device is 'gpu': indexes are probed on the CPU; give auto, or --probe scan"
             )
         self._check_together()
+        self._check_parts()
         self._check_retention()
         profiled = [name for one in self.profiles for name in one[:2]]
         for name in (*self.loops.order, *filter(None, self.loops.buckets), *profiled):
@@ -181,11 +184,45 @@ class MultiJoinOptions(JoinJob):
                 "--profile is of joins that shed load, and this one sheds none: give --capacity "
                 "or --throttle"
             )
-        if self.slices is not None and (self.harvest is not None or self.loops.method != AUTO):
+
+    def _check_parts(self) -> None:
+        """Check what the join is divided by."""
+        if self.slices is not None and self.loops.method != AUTO:
             raise SpecError(
-                "--slices cut an exact join by --method auto: a harvested join and P3's algorithms "
-                "are one operator each"
+                f"--slices cut joins by --method auto, and this one is by {self.loops.method}: "
+                "leave one of them out"
             )
+        columns = {s.name: ",".join(s.partition_by) or "none" for s in self.streams}
+        if len({len(stream.partition_by) for stream in self.streams}) > 1:
+            raise SpecError(
+                f"--partition-by names {', '.join(f'{own} of {n}' for n, own in columns.items())}: "
+                "name equally many columns of each stream"
+            )
+        parts = {
+            "--partition-by": bool(self.partition_by),
+            "--lanes": self.lanes is not None,
+            "--slices": self.slices is not None,
+        }
+        if sum(parts.values()) > 1:
+            raise SpecError(
+                f"{' and '.join(flag for flag in parts if parts[flag])} divide the join: give one "
+                "of them"
+            )
+        if self.partition_by and self.profiles:
+            raise SpecError(
+                "--profile tells of one join, and --partition-by makes many: leave one of them out"
+            )
+        if self.lanes is not None:
+            if self.harvest is None:
+                raise SpecError(
+                    "--lanes are of joins that shed load, and this one sheds none: an exact join "
+                    "has --slices, and one within a memory --partition-by"
+                )
+            if not (self.predicate.transitive or self.predicate.equal):
+                raise SpecError(
+                    f"--lanes are of equal attributes, and predicate {self.predicate.text} has "
+                    "none: give equi:COL, or --partition-by"
+                )
 
     def _check_retention(self) -> None:
         """Check that the join is one of those that have memories with a limit."""
@@ -225,80 +262,11 @@ class MultiJoinOptions(JoinJob):
         return self.harvest is not None or self.retention is not None
 
     @property
+    def partition_by(self) -> tuple[str, ...]:
+        """The first stream's columns of which every value is a join of its own."""
+        return self.streams[0].partition_by
+
+    @property
     def names(self) -> list[str]:
         """The streams' names."""
         return [stream.name for stream in self.streams]
-
-
-def multijoin_of(streams: Mapping[str, str | pa.Table], given: Given) -> MultiJoinOptions:
-    """Return the join that options describe.
-
-    Parameters
-    ----------
-    streams : mapping of str to str or pyarrow.Table
-        Archives or rows, by name.
-    given : Given
-        Of `MULTIJOIN`.
-
-    Raises
-    ------
-    SpecError
-        If one is missing or invalid.
-    """
-    if "predicate" not in given:
-        raise SpecError("--predicate is missing: give one, such as equi:key or band:price:0.01")
-    predicate = given["predicate"]
-    names = list(streams)
-    per = {
-        name: by_stream(name, given.get(name), names) for name in ("time", "window", "importance")
-    }
-    given_to_all(per, ("time", "window"))
-    own = _columns(given["columns_of"] or {}, names, predicate)
-    times, windows, importance = per["time"], per["window"], per["importance"]
-    buckets = _buckets(given.get("buckets"))
-    return given.fill(
-        MultiJoinOptions,
-        streams=tuple(
-            JoinStream(name, source, times[name], str(windows[name]), own[name], importance[name])
-            for name, source in streams.items()
-        ),
-        graph=given["join_graph"],
-        loops=Loops(
-            given["method"], given["order"] or (), given["tau"], given["expire_every"], buckets
-        ),
-        harvest=harvest_of(given),
-        retention=retention_of(given, names),
-        profiles=profiles_of(given["profiles"] or {}),
-    )
-
-
-def _columns(
-    given: Mapping[str, str], names: Sequence[str], predicate: Predicate
-) -> dict[str, tuple[str, ...]]:
-    """Return every stream's own columns of the predicate's attributes."""
-    found = {name: list(predicate.attributes) for name in names}
-    for where, column in given.items():
-        stream, _, attribute = str(where).partition(".")
-        if stream not in names:
-            raise SpecError(
-                f"columns are given for stream {stream!r}; the streams are {', '.join(names)}."
-                + did_you_mean(stream, names)
-            )
-        if attribute not in predicate.attributes:
-            raise SpecError(
-                f"columns are given for {where!r}; the predicate's attributes are "
-                f"{', '.join(predicate.attributes)}."
-                + did_you_mean(attribute, predicate.attributes)
-            )
-        found[stream][predicate.attributes.index(attribute)] = column
-    return {name: tuple(columns) for name, columns in found.items()}
-
-
-def _buckets(given: Any) -> dict[str, int]:  # noqa: ANN401 - one number, or one a stream
-    if given is None:
-        return {}
-    by_name = given if isinstance(given, Mapping) else {REST: given}
-    try:
-        return {str(name): int(number) for name, number in by_name.items()}
-    except (TypeError, ValueError):
-        raise SpecError(f"--buckets are {given!r}; give whole numbers") from None

@@ -130,14 +130,31 @@ class Loop(TypedDict, total=False):
     ]
 
 
-class Slices(TypedDict, total=False):
-    """How an exact join is divided."""
+class Parts(TypedDict, total=False):
+    """How a join is divided."""
 
+    partition_by: Annotated[
+        shared.NameOrNames | Mapping[str, shared.NameOrNames],
+        Option(
+            "columns of all streams, or NAME=COL; every value is a join of its own",
+            BY_STREAM,
+            (),
+            scope=Scope.STREAM,
+        ),
+    ]
+    lanes: Annotated[
+        int | None,
+        Option(
+            "of a join that sheds load: parts that equi's attributes are hashed into, each a join "
+            "of its own, which share the capacity",
+            POSITIVE,
+        ),
+    ]
     slices: Annotated[
         int | None,
         Option(
-            "parts, a task each: slices of time, or of equi lanes of equal attributes (default: "
-            "by engine)",
+            "parts, a task each: slices of time, or of an exact equi lanes of equal attributes "
+            "(default: by engine; a join that sheds load is cut only if this is given)",
             POSITIVE,
         ),
     ]
@@ -208,7 +225,7 @@ class Harvest(TypedDict, total=False):
 
 
 class MultiJoin(
-    Streams, On, Best, Loop, Slices, several.Memory, several.Split, several.Deciding,
+    Streams, On, Best, Loop, Parts, several.Memory, several.Split, several.Deciding,
     deciding.OfPolicy, shared.Estimator, replay.Best, Harvest, shared.Outputs, shared.Seed,
     where.Payload, shared.Reading, shared.Reference, where.Device, total=False,
 ):  # fmt: skip
@@ -223,7 +240,8 @@ MULTIJOIN = Command(
             "streams; VALUE for all, or NAME=VALUE with commas between", (Streams, shared.Reading)
         ),
         Group("join", (On, Best, shared.Outputs)),
-        Group("exact joins", (Loop, Slices)),
+        Group("parts", (Parts,)),
+        Group("exact joins", (Loop,)),
         Group(
             "memory budget",
             (

@@ -1,4 +1,4 @@
-"""Reports of joins on a terminal: replays, bounds, look-ups and multi-way joins."""
+"""Reports of joins on a terminal: replays, bounds and look-ups."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def print_report(report: Report, console: Console | None = None) -> None:
     console = console or terminal()
     policy = content["policy"]
     profile = "" if policy["profile"] is None else f", profile {policy['profile']}"
-    results = _compared(content, f"policy {policy['name']}{profile}")
+    results = compared(content, f"policy {policy['name']}{profile}")
     if met_prediction(content):
         expected = content["predicted"]
         off = f"(off by {100 * abs(expected['recall'] - content['recall']):.2f})"
         results.add_row(f"predicted by {expected['model']}", percent(expected["recall"]), off)
     if "bound" in content:
-        _add_best(results, content["bound"])
+        add_best(results, content["bound"])
     console.print(results)
     if "advice" in content:
         console.print(advice_of(content["advice"]))
-    console.print(_sides(content))
+    console.print(sides_table(content))
     if content.get("lanes", {}).get("cost") is not None:
         console.print(cost_of_lanes(content["lanes"]))
     if policy["name"] == "plan":
@@ -106,7 +106,7 @@ def policy_knows_less(content: dict[str, Any]) -> bool:
     return by_frequency and content["policy"]["estimator"] == "memory"
 
 
-def _compared(content: dict[str, Any], title: str) -> Table:
+def compared(content: dict[str, Any], title: str) -> Table:
     """Return the result and, where it was counted, the exact join, what was lost and recall."""
     rows: list[tuple[str, str, str]] = [
         (name, number(content[name]["outputs"]), number(content[name]["importance"]))
@@ -118,7 +118,7 @@ def _compared(content: dict[str, Any], title: str) -> Table:
     return table_of(("", "outputs", "importance"), rows, title)
 
 
-def _add_best(table: Table, bound: dict[str, Any]) -> None:
+def add_best(table: Table, bound: dict[str, Any]) -> None:
     """Add the best possible importance, as the memory is split and however, and its shares."""
     _add_bounds(table, bound, "best possible")
     if bound["any_split"] is not None:
@@ -137,7 +137,8 @@ def _add_bounds(table: Table, bound: dict[str, Any], name: str) -> None:
     table.add_row("share of it", "", f"{shares[0]} to {shares[1]}")
 
 
-def _sides(content: dict[str, Any]) -> Table:
+def sides_table(content: dict[str, Any]) -> Table:
+    """Return what each stream held, with its window."""
     windows = spans(content)
     rows = [
         [
@@ -236,61 +237,3 @@ def print_lookup(report: Report, console: Console | None = None) -> None:
     headings = [name.replace("matched", "rows matched") for name in fields]
     console.print(table_of(headings, [cells], texts=()))
     print_end(console, content, f"{content['rows_per_second']:,.0f} rows/s by {content['access']}")
-
-
-def print_multijoin(report: Report, console: Console | None = None) -> None:
-    """Print what came out, what was lost and what it cost."""
-    content = report.content
-    console = console or terminal()
-    method, windows = content["method"], spans(content)
-    how = f"policy {content['policy']['name']}" if "policy" in content else method["name"]
-    results = _compared(content, f"{content['predicate']} ({content['join_graph']}), {how}")
-    if "bound" in content:
-        _add_best(results, content["bound"])
-    console.print(results)
-    if "memory" in content:
-        console.print(_sides(content))
-    else:
-        rows = ([*cells, windows[cells[0]]] for cells in archive_rows(content))
-        console.print(table_of(("", "rows", "null keys", "rejected", "sorted", "window"), rows))
-    if "comparisons" in method:
-        console.print(_work(method))
-    if "harvest" in content:
-        _print_harvest(content["harvest"], console)
-    print_end(console, content, speed_of(content))
-    expected = content.get("harvest", {}).get("expected_seconds")
-    if expected is not None:
-        console.print(
-            f"expected before it began: {expected['harvested']:,.2f} s, and "
-            f"{expected['exact']:,.2f} s for the exact join"
-        )
-
-
-def _work(method: dict[str, Any]) -> str:
-    orders = "; ".join(", ".join(order) for order in method["orders"])
-    counted = ", ".join(
-        f"{number(method[name])} {name}"
-        for name in ("comparisons", "visits", "insertions", "expirations", "accesses")
-    )
-    delays = f"delay {method['mean_delay']:,.1f} on average, {number(method['max_delay'])} at most"
-    return f"join order {orders}: {counted}; most tuples held {number(method['peak'])}; {delays}"
-
-
-def _print_harvest(harvest: dict[str, Any], console: Console) -> None:
-    """Print what became of the tuples of each stream, and how the load was shed."""
-    rows = (
-        (stream, *(number(harvest[name][stream]) for name in ("pushes", "pops", "drops", "shed")))
-        for stream in harvest["pushes"]
-    )
-    headings = ("", "came", "joined", "dropped by a full buffer", "dropped at random")
-    console.print(table_of(headings, rows))
-    steps = harvest["steps"]
-    least = min((step["throttle"] for step in steps), default=1.0)
-    console.print(
-        f"{number(harvest['comparisons'])} comparisons in {len(steps)} intervals; throttle "
-        f"fraction {steps[-1]['throttle'] if steps else 1.0:.3f} at the end, {least:.3f} at least; "
-        f"most tuples in the windows {number(harvest['peak_memory'])}"
-    )
-    if harvest["keep"] is not None:
-        kept = ", ".join(f"{name} {percent(part)}" for name, part in harvest["keep"].items())
-        console.print(f"kept at random: {kept}")

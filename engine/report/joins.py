@@ -18,8 +18,9 @@ from engine.report.charts import (
     over_time,
 )
 from engine.report.envelope import Report
-from engine.report.join_tables import print_bound, print_lookup, print_multijoin, print_report
+from engine.report.join_tables import print_bound, print_lookup, print_report
 from engine.report.multijoin_plots import figure_of
+from engine.report.multijoin_tables import print_multijoin
 from engine.report.shown import Shown
 
 

@@ -296,8 +296,8 @@ def test_python_takes_a_folder_for_the_output(folder: Path, tmp_path: Path) -> N
     windows = [4] * 3
     wanted = expected(streams(0), CASES["int"], windows=windows, importance=None)
     assert found(pq.read_table(tmp_path / "new" / "out")) == wanted
-    with pytest.raises(TypeError, match="unexpected keyword 'lanes'"):
-        multijoin({}, lanes=2)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword 'side'"):
+        multijoin({}, side=2)  # type: ignore[call-arg]
 
 
 def test_a_job_is_not_a_package() -> None:

@@ -123,7 +123,7 @@ def test_shares_cover_all_times_once() -> None:
     assert found[-1].end == FOREVER
     assert all(a.end == b.begin for a, b in pairwise(found))
     lanes = shares_of(sample, windows_of([4, 4]), EQUI, 3)
-    assert [(share.number, share.lanes) for share in lanes] == [(0, 3), (1, 3), (2, 3)]
+    assert [(s.lanes, s.hashed) for s in lanes] == [(((at,),), 3) for at in range(3)]
     assert len(shares_of(sample, windows_of([4, 4], [True, False]), EQUI, 3)) == 1
     assert len(shares_of(sample[:0], windows_of([4, 4]), BAND, 3)) == 1
     assert share_count(None, 8, [150_000, 150_000]) == 3
@@ -263,3 +263,69 @@ def test_a_slice_reads_no_further_back_than_a_streams_own_window(
     border = seen[3][1] + 3
     assert seen[2] == ("a", border - 30)
     assert 40 < border < 60
+
+
+SHED = {"basic_window": 2, "adapt_every": 6}
+
+
+def between(tables: dict[str, pa.Table], begin: int, end: int) -> dict[str, pa.Table]:
+    """Return streams whose tuples of other times are in no lane; rows keep their numbers."""
+    found = {}
+    for name, table in tables.items():
+        ts = table.column("t").to_numpy()
+        inside = [1 if begin <= own < end else None for own in ts]
+        found[name] = table.append_column("inside", pa.array(inside, pa.int8()))
+    return found
+
+
+@pytest.mark.parametrize(
+    "options", [{"throttle": 0.3}, {"capacity": 9}, {"capacity": 9, "shedding": "random-drop"}]
+)
+def test_a_harvested_slice_is_as_if_nothing_came_before_its_lead_in(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    tables = {
+        name: table.set_column(0, "t", pa.array(np.sort(table.column("t").to_numpy()) * 8))
+        for name, table in streams(31, 120).items()
+    }
+    cases.write(tmp_path, tables, row_group_size=10)
+    done = joined(tmp_path, CASES["int"], slices=3, **options, **SHED)
+    lead = max(cases.WINDOWS) + 10 * SHED["adapt_every"]
+    wide = joined(tmp_path, CASES["int"], **options, **SHED)
+    cuts = [share.begin for share in shares_of(_times(tmp_path), windows_of([9, 6]), BAND, 3)]
+    rows, comparisons = [], 0
+    for begin, end in pairwise([*cuts, FOREVER]):
+        place = tmp_path / str(begin)
+        place.mkdir()
+        cases.write(place, between(tables, begin - lead if begin > -FOREVER else begin, end))
+        start = {} if begin == -FOREVER else {"start_ts": begin}
+        own = joined(place, CASES["int"], partition_by="inside", **options, **start, **SHED)
+        rows += own.rows
+        comparisons += own.report["harvest"]["comparisons"]
+    assert done.rows == sorted(rows, key=lambda output: (output[1], output[0]))
+    assert done.rows
+    assert done.report["exact"] == pytest.approx(wide.report["exact"])
+    assert done.report["slices"] == 3
+    harvest = done.report["harvest"]
+    assert harvest["comparisons"] == comparisons
+    ends = [step["to"] for step in harvest["steps"]]
+    assert ends == sorted(ends)
+    assert sum(step["outputs"] for step in harvest["steps"]) == len(done.rows)
+    assert {own[0] for own in done.rows} <= {own[0] for own in expected(tables, CASES["int"])}
+
+
+def _times(folder: Path) -> Any:
+    sources = [
+        StreamSource(open_archive(str(folder / f"{name}.parquet"), name), None, Roles((), "t"), ())
+        for name in NAMES
+    ]
+    return times_of(sources, JoinColumns("tick", False, (), ()))
+
+
+def test_a_harvested_join_that_sheds_nothing_is_exact_in_slices(tmp_path: Path) -> None:
+    tables = streams(32, 60)
+    cases.write(tmp_path, tables)
+    for number in (1, 2, 4):
+        done = joined(tmp_path, CASES["band"], slices=number, throttle=1.0, **SHED)
+        assert done.rows == expected(tables, CASES["band"])
+    assert done.rows

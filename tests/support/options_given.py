@@ -8,7 +8,8 @@ from typing import Any
 
 from engine.api.tables import sources_of
 from engine.options import replay
-from engine.options.multijoin import MultiJoinOptions, multijoin_of
+from engine.options.multijoin import MultiJoinOptions
+from engine.options.multijoin_given import multijoin_of
 from engine.options.multijoin_options import MULTIJOIN
 from engine.options.replay import REPLAY, JobOptions
 from engine.options.star import STAR, StarOptions, star_of

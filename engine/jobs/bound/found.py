@@ -50,6 +50,13 @@ class Bounds(NamedTuple):
             best._replace(lower=min(max(own.lower, best.lower), best.upper)),
         )
 
+    @classmethod
+    def together(cls, found: Sequence[Bounds]) -> Bounds:
+        """Add up what is proven of memories that lanes have to themselves."""
+        best = [own.over_any for own in found if own.over_any is not None]
+        own = sum_of([own.of_split for own in found])
+        return cls(own, sum_of(best) if len(best) == len(found) else None)
+
 
 def sum_of(found: Sequence[LaneBounds]) -> LaneBounds:
     """Add up what is proven of lanes."""

@@ -16,7 +16,7 @@ from engine.jobs.estimate.sliced import groups_of, sliced
 from engine.jobs.estimate.task import Recipe, StretchTask
 from engine.jobs.multijoin.attributes import raw_attributes
 from engine.jobs.multijoin.join_task import MultiJoinTask
-from engine.jobs.multijoin.read import Tuples, ordered, together
+from engine.jobs.multijoin.tuples import Tuples, ordered, together
 from engine.multiway.exact import ExactJoin
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, windows_of
@@ -128,8 +128,11 @@ class StreamsRecipe(Recipe):
             keep = good & (own.ts >= span[0]) & (own.ts <= span[1])
             payload = own.payload.select(list(columns))
             payload = payload.filter(pa.array(keep)) if columns else payload
+            lane = np.zeros(np.count_nonzero(keep), np.int64)
             parts.append(
-                Tuples(own.ts[keep], own.row[keep], own.importance[keep], raw.take(keep), payload)
+                Tuples(
+                    own.ts[keep], own.row[keep], own.importance[keep], raw.take(keep), payload, lane
+                )
             )
         return (ordered(parts) if parts else None), rejected
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from engine.archives import families
 from engine.archives.canonical import LANE_SEED, canonical, contiguous, direct_codes, hashed
+from engine.archives.roles import check_present
 from engine.archives.source import Archive
 from engine.jobs.multijoin.vectors import check_dense, of_width, vectors
 from engine.multiway.predicate import Predicate
@@ -103,6 +104,23 @@ def check_attributes(
                     f"{predicate.kind} compares numbers; cast it or name another column"
                 )
     return keys
+
+
+def check_groups(streams: Sequence[tuple[Archive, Sequence[str]]]) -> tuple[pa.DataType, ...]:
+    """Return the canonical types of partition columns.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or the streams' have no type in common.
+    """
+    for archive, columns in streams:
+        for name in columns:
+            check_present(archive, name)
+    numbers = range(len(streams[0][1]))
+    return tuple(
+        _common([(archive, own[at]) for archive, own in streams], "equi") for at in numbers
+    )
 
 
 def _common(columns: Sequence[tuple[Archive, str]], predicate: str) -> pa.DataType:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from engine.device.multiway import ChosenSearch, prober_on
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import harvest_orders
-from engine.jobs.multijoin.read import Read
+from engine.jobs.multijoin.read import FOREVER
 from engine.multiway.fractions.indexed import IndexCosts
 from engine.multiway.fractions.profile import JoinProfile
 from engine.multiway.harvest.adapt import Setting, measured_costs
@@ -21,7 +21,7 @@ from engine.multiway.harvest.random_drop import keep_fractions
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.harvest.state import Step
 from engine.multiway.measure import Measures
-from engine.multiway.streams import Windows, basic_counts
+from engine.multiway.streams import MultiStreams, Windows, basic_counts
 from engine.runtime.device_choice import wanted_device
 from engine.runtime.jit import Floats, Ints
 
@@ -43,12 +43,11 @@ class Harvested(NamedTuple):
     peak: int
     """Most tuples in the windows at once."""
     steps: list[Step]
+    """`at` is a time. Of a slice without those that ended before it."""
     setting: Setting | None
     """The last."""
     keep: list[float] | None
     """Of RandomDrop."""
-    t0: int
-    """The first tick."""
     device: dict[str, str]
     """Its keys are "used" and "reason"."""
 
@@ -108,7 +107,7 @@ class HarvestRun:
     ----------
     task : MultiJoinTask
         With the settings of a harvest.
-    read : Read
+    streams : MultiStreams
 
     Attributes
     ----------
@@ -116,10 +115,10 @@ class HarvestRun:
         The join orders taken, by direction.
     """
 
-    def __init__(self, task: MultiJoinTask, read: Read) -> None:
+    def __init__(self, task: MultiJoinTask, streams: MultiStreams) -> None:
         options, settings = task.options, task.harvest
         assert settings is not None  # noqa: S101 - the caller has looked
-        self._streams = streams = read.streams
+        self._streams, self._begin = streams, task.share.begin
         self.orders, found = harvest_orders(
             streams, task.windows, options.predicate, options.names, options.loops.order
         )
@@ -140,7 +139,7 @@ class HarvestRun:
             prober, self._device = prober_on(wanted)
         self._join = GrubJoin(
             streams, task.windows, options.predicate, settings, self.orders, graph=options.graph,
-            combine=options.combine, start_ts=task.start_ts, keep=self._keep, prober=prober,
+            combine=options.combine, start_ts=_first(task), keep=self._keep, prober=prober,
             priors=task.priors, brute_force=self._search,
         )  # fmt: skip
 
@@ -165,8 +164,41 @@ class HarvestRun:
     def statistics(self) -> Harvested:
         """What the join did, once its outputs have been read."""
         join, ts = self._join, self._streams.ts
+        t0 = int(ts.min()) if ts.size else 0
+        steps = [
+            step._replace(at=t0 + step.at) for step in join.steps if t0 + step.at > self._begin
+        ]
         return Harvested(
             join.comparisons, join.pushes.tolist(), join.pops.tolist(), join.drops.tolist(),
-            join.shed.tolist(), join.peak, join.steps, join.setting, self._keep,
-            int(ts.min()) if ts.size else 0, self._search.device_report(self._device),
+            join.shed.tolist(), join.peak, steps, join.setting, self._keep,
+            self._search.device_report(self._device),
         )  # fmt: skip
+
+
+def _first(task: MultiJoinTask) -> int | None:
+    """Return the time from which on outputs count: of a slice, not before it begins."""
+    begin, start = task.share.begin, task.start_ts
+    if start is None:
+        return None if begin == -FOREVER else begin
+    return max(begin, start)
+
+
+def together(found: Sequence[Harvested], *, slices: bool) -> Harvested:
+    """Return the statistics of the lanes of a join, or of its slices of time, added up.
+
+    The most tuples at once are those of all lanes together, and of slices the most of any one.
+    `steps` are those of all slices; lanes have intervals, a setting and fractions of their own.
+    """
+    if len(found) == 1:
+        return found[0]
+    pushes, pops, drops, shed = (
+        [sum(own) for own in zip(*(getattr(one, name) for one in found), strict=True)]
+        for name in ("pushes", "pops", "drops", "shed")
+    )
+    peaks = [own.peak for own in found]
+    return Harvested(
+        sum(own.comparisons for own in found), pushes, pops, drops, shed,
+        max(peaks) if slices else sum(peaks),
+        [step for own in found for step in own.steps] if slices else [], None, None,
+        found[0].device,
+    )  # fmt: skip

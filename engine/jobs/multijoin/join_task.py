@@ -11,7 +11,7 @@ import numba
 from engine.archives.families import plain_type
 from engine.archives.normalise import FaultTally, bad_rows_error
 from engine.archives.roles import JoinColumns, Roles, check_importance, check_present, common_time
-from engine.jobs.multijoin.attributes import check_attributes
+from engine.jobs.multijoin.attributes import check_attributes, check_groups
 from engine.jobs.multijoin.orders import check_loops
 from engine.jobs.multijoin.read import WHOLE, Share
 from engine.jobs.multijoin.vectors import resolved
@@ -54,6 +54,9 @@ class MultiJoinTask:
     edges: tuple[int, ...]
     """Left edges of the time bins, and the end of the last."""
     share: Share = WHOLE
+    capacities: tuple[float, ...] = ()
+    """Comparisons a second of each of the share's lanes; none: they have no capacity, or all of
+    it."""
     threads: int | None = None
     draft: Place | None = None
     """Folder for the part of the dataset; None to count only."""
@@ -78,6 +81,7 @@ def open_join(options: MultiJoinOptions) -> MultiJoinTask:
     pairs = [(source.archive, source.columns) for source in sources]
     options = replace(options, predicate=resolved(options.predicate, pairs))
     keys = check_attributes(options.predicate, pairs)
+    groups = check_groups([(own.archive, own.roles.partition_by) for own in sources])
     _check_function(options.predicate)
     clique = options.graph == "clique" and len(options.streams) > 2
     check_top(options.predicate, options.top, clique=clique)
@@ -93,7 +97,7 @@ def open_join(options: MultiJoinOptions) -> MultiJoinTask:
     return MultiJoinTask(
         options,
         sources,
-        JoinColumns(unit, zoned, keys, ()),
+        JoinColumns(unit, zoned, keys, groups),
         windows,
         None if start is None else parse_instant(start, unit, "--start-ts"),
         tau,
@@ -116,7 +120,7 @@ def check_rows(task: MultiJoinTask, faults: Sequence[Sequence[FaultTally]]) -> N
 
 
 def _source(stream: JoinStream) -> StreamSource:
-    roles = Roles((), stream.time, stream.importance)
+    roles = Roles((), stream.time, stream.importance, stream.partition_by)
     return StreamSource(*open_source(stream.source, stream.name), roles, stream.columns)
 
 

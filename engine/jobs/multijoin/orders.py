@@ -50,10 +50,10 @@ def statistics_of(
 
 def harvest_orders(
     streams: MultiStreams, windows: Windows, predicate: Predicate, names: Sequence[str],
-    order: Sequence[str],
+    order: Sequence[str], basic_window: int | None = None,
 ) -> tuple[list[list[int]], Measures]:  # fmt: skip
     """Return R_i of every direction: the global order without i, else by low selectivity first."""
-    found = measure(streams, windows, predicate)
+    found = measure(streams, windows, predicate, basic_window)
     if order:
         given = [names.index(name) for name in order]
         return [[j for j in given if j != i] for i in range(len(names))], found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from engine.jobs.multijoin.harvested import HarvestRun
 from engine.jobs.multijoin.join_task import MultiJoinTask
-from engine.jobs.multijoin.read import Read
+from engine.jobs.multijoin.read import WHOLE
 from engine.multiway.exact.join import ExactJoin
 from engine.multiway.streams import Attributes, MultiStreams
 from engine.runtime.jit import Ints
@@ -88,32 +89,48 @@ def _attributes_of(streams: MultiStreams, places: Ints) -> Attributes:
     return Attributes(code, value, first, item, weight)
 
 
-def expected_of(task: MultiJoinTask, read: Read) -> Expected | None:
+def expected_of(lanes: Iterable[tuple[MultiJoinTask, MultiStreams]]) -> Expected | None:
     """Try both joins on a stretch of the streams, and log what to expect of the whole.
 
-    Takes little more than a twentieth of both joins' time, or 4 s where they are slow.
+    Takes little more than a twentieth of both joins' time, or 4 s a lane where they are slow.
+
+    Parameters
+    ----------
+    lanes : iterable of (MultiJoinTask, MultiStreams)
+        Short ones are not tried, and expected to take as long a tuple as the others.
 
     Returns
     -------
     Expected or None
         None for short streams.
     """
-    size = read.streams.ts.size // _PART
+    tuples, tried, found = 0, 0, list[Expected]()
+    for task, streams in lanes:
+        tuples += streams.ts.size
+        if (own := _of_lane(task, streams)) is not None:
+            found.append(own)
+            tried += streams.ts.size
+    if not found:
+        return None
+    whole = Expected._make(sum(own) * tuples / tried for own in zip(*found, strict=True))
+    level = logging.WARNING if whole.exact <= whole.harvested else logging.INFO
+    _log.log(level, "winnow: %s", whole.line)
+    return whole
+
+
+def _of_lane(task: MultiJoinTask, streams: MultiStreams) -> Expected | None:
+    size = streams.ts.size // _PART
     if size < _LEAST:
         return None
-    sizes = [_WARM, size // 2, size]
-    parts = [read._replace(streams=stretch_of(read.streams, tuples)) for tuples in sizes]
-    if not all(own.streams.ts.size for own in parts):
+    parts = [stretch_of(streams, tuples) for tuples in (_WARM, size // 2, size)]
+    if not all(own.ts.size for own in parts):
         return None  # one instant has all tuples
     seconds = [(_exact_seconds(task, own), _harvested_seconds(task, own)) for own in parts]
-    few, some = (own.streams.ts.size for own in parts[1:])
-    found = Expected._make(
-        _whole((few, short), (some, long), read.streams.ts.size)
+    few, some = (own.ts.size for own in parts[1:])
+    return Expected._make(
+        _whole((few, short), (some, long), streams.ts.size)
         for short, long in zip(*seconds[1:], strict=True)
     )
-    level = logging.WARNING if found.exact <= found.harvested else logging.INFO
-    _log.log(level, "winnow: %s", found.line)
-    return found
 
 
 def _whole(few: tuple[int, float], some: tuple[int, float], tuples: int) -> float:
@@ -132,9 +149,9 @@ def _whole(few: tuple[int, float], some: tuple[int, float], tuples: int) -> floa
     return some[1] + (tuples - some[0]) * min(max(each, more), 2 * each)
 
 
-def _exact_seconds(task: MultiJoinTask, read: Read) -> float:
+def _exact_seconds(task: MultiJoinTask, streams: MultiStreams) -> float:
     """Return the seconds of a stretch's outputs, or an estimate from those made in time."""
-    options, begin, streams = task.options, time.perf_counter(), read.streams
+    options, begin = task.options, time.perf_counter()
     join = ExactJoin(
         streams, task.windows, options.predicate, graph=options.graph, combine=options.combine,
         threads=task.threads,
@@ -146,8 +163,9 @@ def _exact_seconds(task: MultiJoinTask, read: Read) -> float:
     return time.perf_counter() - begin
 
 
-def _harvested_seconds(task: MultiJoinTask, read: Read) -> float:
+def _harvested_seconds(task: MultiJoinTask, streams: MultiStreams) -> float:
     """Return the seconds of a stretch, or an estimate from the part that was joined in time."""
     begin = time.perf_counter()
-    came = HarvestRun(replace(task, start_ts=None), read).try_for(_SECONDS)
-    return (time.perf_counter() - begin) * read.streams.ts.size / max(1, came)
+    whole = replace(task, start_ts=None, share=WHOLE)
+    came = HarvestRun(whole, streams).try_for(_SECONDS)
+    return (time.perf_counter() - begin) * streams.ts.size / max(1, came)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from engine.archives.normalise import (
     FaultTally,
@@ -21,11 +22,13 @@ from engine.archives.normalise import (
 from engine.archives.roles import JoinColumns
 from engine.archives.rows import Choice, GroupTimes, Part
 from engine.archives.ticks import Faults, importances, of_time, ticks
-from engine.jobs.multijoin.attributes import Raw, joined_attributes, raw_attributes
+from engine.jobs.multijoin.attributes import Raw, raw_attributes
+from engine.jobs.multijoin.tuples import Tuples, ordered, together
 from engine.jobs.streams import StreamSource, rows_of
+from engine.lanes.placing import Group, distinct_groups
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, Windows
-from engine.runtime.jit import Floats, Ints
+from engine.runtime.jit import Ints
 from engine.runtime.work import rows_done
 
 FOREVER = int(np.iinfo(np.int64).max)
@@ -35,17 +38,21 @@ class Share(NamedTuple):
     """The tuples that a task is for, and which others it needs.
 
     Every output is in one share: with slices of time in that of its latest tuple, with lanes in
-    that of the attributes of all its tuples.
+    that of all its tuples.
     """
 
     number: int = 0
     """Of the share."""
     begin: int = -FOREVER
     end: int = FOREVER
-    """`begin`, `end`: A slice of time, ``begin <= ts < end``. A window before it is read as
-    well."""
-    lanes: int = 0
-    """Into how many lanes all attributes are hashed, `number` being one; 0: none."""
+    """`begin`, `end`: A slice of time, ``begin <= ts < end``. What came before it is read as far as
+    `lead` says."""
+    lead: int | None = None
+    """Ticks before the slice that are read; None: of each stream a window."""
+    lanes: tuple[Group, ...] = ((),)
+    """The lanes, in order: values of the partition columns, or numbers of hash lanes."""
+    hashed: int = 0
+    """Into how many lanes equi's attributes are hashed; 0: they are not."""
 
 
 WHOLE = Share()
@@ -64,26 +71,24 @@ class StreamCounts(NamedTuple):
     """Whether the archive was in order of time."""
 
 
-class Read(NamedTuple):
-    """The streams as they were read."""
+class Lane(NamedTuple):
+    """The streams of one lane as they were read."""
 
+    group: Group
     streams: MultiStreams
     payload: list[pa.Table]
     """Every column of each stream, by place; without columns where ids alone are wanted."""
+
+
+class Read(NamedTuple):
+    """The streams as they were read."""
+
+    lanes: list[Lane]
+    """Those of the share."""
     counts: list[StreamCounts]
     rejected: list[pa.Table | None]
     faults: list[FaultTally]
     """Of the rejected rows."""
-
-
-class Tuples(NamedTuple):
-    """Tuples of one stream, by place."""
-
-    ts: Ints
-    row: Ints
-    importance: Floats
-    raw: Raw
-    payload: pa.Table
 
 
 def read_streams(
@@ -115,22 +120,14 @@ def read_streams(
         window = 0 if windows.by_rows[stream] else int(windows.size[stream])
         reader = StreamReader(source, predicate, columns, share, window)
         found.append(reader.read(payload=payload, rejected=rejected))
-    parts = [part for part, *_ in found]
-    streams = together(parts, predicate, [own.archive.side for own in sources])
-    _, counts, aside, faults = (list(own) for own in zip(*found, strict=True))
-    return Read(streams, [part.payload for part in parts], counts, aside, faults)
-
-
-def together(parts: Sequence[Tuples], predicate: Predicate, names: Sequence[str]) -> MultiStreams:
-    """Return the tuples of all streams, in arrival order each; names are for messages."""
-    sizes = [part.ts.size for part in parts]
-    return MultiStreams(
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        np.concatenate([part.ts for part in parts]),
-        np.concatenate([part.row for part in parts]),
-        np.concatenate([part.importance for part in parts]),
-        joined_attributes(predicate, [part.raw for part in parts], names),
-    )
+    names = [own.archive.side for own in sources]
+    tuples, counts, aside, faults = (list(own) for own in zip(*found, strict=True))
+    each = zip(*(own.by_lane(len(share.lanes)) for own in tuples), strict=True)
+    lanes = [
+        Lane(group, together(parts, predicate, names), [part.payload for part in parts])
+        for group, parts in zip(share.lanes, each, strict=True)
+    ]
+    return Read(lanes, counts, aside, faults)
 
 
 class StreamReader:
@@ -153,8 +150,9 @@ class StreamReader:
         self._source, self._predicate, self._columns, self._share = (
             source, predicate, columns, share,
         )  # fmt: skip
-        self._first = max(-FOREVER, share.begin - window)
-        self._plain = JoinColumns(columns.unit, columns.zoned, (), ())
+        self._first = max(-FOREVER, share.begin - (window if share.lead is None else share.lead))
+        self._plain = JoinColumns(columns.unit, columns.zoned, (), columns.groups)
+        self._places = {group: at for at, group in enumerate(share.lanes)}
         self._rows = self._joined = self._nulls = self._rejected = 0
         self._in_order, self._last = True, -FOREVER
         self._faults = FaultTally()
@@ -206,22 +204,41 @@ class StreamReader:
         )
         needed = (own.ts >= self._first) & (own.ts < share.end)
         mine = needed & (own.ts >= share.begin)
-        if share.lanes:
-            needed = np.where(good, raw.lane(good.size, share.lanes), 0) == share.number
-            mine = needed
-        self._rows += int(mine.sum())
-        self._nulls += int((mine & ~good).sum())
+        lane = self._lanes_of(own, raw, good)
+        needed, mine = needed & (lane >= 0), mine & (lane >= 0)
+        nulls = own.null_keys if share.number == 0 else 0
+        self._rows += int(mine.sum()) + nulls
+        self._nulls += int((mine & ~good).sum()) + nulls
         self._joined += int((mine & good).sum())
         keep = needed & good
         kept = own.payload.filter(pa.array(keep)) if payload else own.payload.select([])
-        return Tuples(own.ts[keep], own.row[keep], own.importance[keep], raw.take(keep), kept)
+        return Tuples(
+            own.ts[keep], own.row[keep], own.importance[keep], raw.take(keep), kept, lane[keep]
+        )
+
+    def _lanes_of(self, own: Normalised, raw: Raw, good: NDArray[np.bool_]) -> Ints:
+        """Return the place of each row's lane among the share's, -1 for those of other shares.
+
+        Rows without attributes are in the first hash lane.
+        """
+        share, rows = self._share, good.size
+        if share.hashed:
+            lane = np.where(good, raw.lane(rows, share.hashed), 0)
+            places = [self._places.get((number,), -1) for number in range(share.hashed)]
+        elif own.groups:
+            lane, groups = distinct_groups(own.groups, rows)
+            places = [self._places.get(group, -1) for group in groups]
+        else:
+            return np.zeros(rows, np.int64)
+        return np.array(places, np.int64)[lane]
 
     def _set_aside(self, part: Part, own: Normalised, *, keep: bool) -> None:
         """Take the rejected rows of this share: those without a time are the first one's."""
         share = self._share
         ts, faults = self._faults_of(own.rejected)
         first = share.number == 0
-        timed = first if share.lanes else (ts >= share.begin) & (ts < share.end)
+        whole = share.lanes != WHOLE.lanes or share.hashed
+        timed = first if whole else (ts >= share.begin) & (ts < share.end)
         mine = np.where(of_time(faults), first, timed)
         total = int(mine.sum())
         self._rejected += total
@@ -242,18 +259,3 @@ class StreamReader:
             return ts, faults
         weights = rejected.column(original_name(roles.importance))
         return ts, np.where(faults == 0, importances(weights)[1], faults)
-
-
-def ordered(parts: Sequence[Tuples]) -> Tuples:
-    """Put the parts of a stream together, in arrival order."""
-    ts, row, importance = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("ts", "row", "importance")
-    )
-    raw = Raw.joined([part.raw for part in parts])
-    payload = pa.concat_tables([part.payload for part in parts]).combine_chunks()
-    if (ts[1:] >= ts[:-1]).all():
-        return Tuples(ts, row, importance, raw, payload)
-    order = np.argsort(ts, kind="stable")
-    moved = payload.take(pa.array(order)) if payload.num_columns else payload
-    return Tuples(ts[order], row[order], importance[order], raw.take(order), moved)

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.jobs.bound.found import best_report
+from engine.jobs.bound.found import Bounds, best_report
 from engine.jobs.exact.counting import Tally
-from engine.jobs.multijoin.harvested import Harvested
+from engine.jobs.multijoin.harvested import together
 from engine.jobs.multijoin.join_task import MultiJoinTask
-from engine.jobs.multijoin.retained import Retained
-from engine.jobs.multijoin.task import MultiJoinResult
-from engine.multiway.streams import basic_counts
+from engine.jobs.multijoin.lane_report import harvest_content, lanes_content, seconds_expected
+from engine.jobs.multijoin.read import WHOLE
+from engine.jobs.multijoin.retained import Retained, held
+from engine.jobs.multijoin.task import Joined, MultiJoinResult
+from engine.multiway.loops.run import loops_together
 from engine.replay.settings import UNLIMITED
 from engine.report.envelope import envelope, per_second, plain_parameters
 from engine.report.losses import losses
@@ -39,17 +41,19 @@ def report_content(
         By stage.
     """
     options, names = task.options, task.options.names
-    result = added([own.result for own in results])
-    counted = [own.exact for own in results if own.exact is not None]
-    exact = added(counted) if len(counted) == len(results) else None
+    lanes = [own for result in results for own in result.lanes]
+    first, result = lanes[0], added([own.result for own in lanes])
+    counted = [own.exact for own in lanes if own.exact is not None]
+    exact = added(counted) if len(counted) == len(lanes) else None
     counts = {name: [own.counts[i] for own in results] for i, name in enumerate(names)}
     stages = dict(seconds)
     for own in results:
         for stage, spent in own.seconds.items():
             stages[stage] = stages.get(stage, 0.0) + spent
     joined = {name: sum(own.joined for own in rows) for name, rows in counts.items()}
-    harvested = results[0].harvested
-    device = ON_CPU if results[0].retained is None else RETAINED_ON_CPU
+    sheds = [own.harvested for own in lanes if own.harvested is not None]
+    harvested = together(sheds, slices=task.share.lanes == WHOLE.lanes) if sheds else None
+    device = ON_CPU if first.retained is None else RETAINED_ON_CPU
     if harvested is not None:
         device = Choice(harvested.device["used"], harvested.device["reason"])
     content: dict[str, Any] = {
@@ -70,10 +74,11 @@ def report_content(
             **{s.name: _window(task, i) for i, s in enumerate(options.streams)},
             "tick": task.columns.unit,
         },
-        "method": _method(task, results),
+        "method": _method(task, lanes),
         "top": options.top,
         "combine": options.combine,
         "start_ts": task.start_ts,
+        "lanes": lanes_content(task, lanes),
         "slices": len(results),
         **envelope(
             stages,
@@ -83,14 +88,15 @@ def report_content(
             out=options.out,
         ),
     }
-    if results[0].retained is not None:
-        content |= _retention(task, results[0].retained)
-    if results[0].bounds is not None:
-        content["bound"] = best_report(results[0].bounds, result.importance)
+    retained = [own.retained for own in lanes if own.retained is not None]
+    if retained:
+        content |= _retention(task, held(retained))
+    bounds = [own.bounds for own in lanes if own.bounds is not None]
+    if bounds:
+        content["bound"] = best_report(Bounds.together(bounds), result.importance)
     if harvested is not None:
-        expected = results[0].expected
-        content["harvest"] = _harvest(task, harvested) | {
-            "expected_seconds": None if expected is None else expected._asdict()
+        content["harvest"] = harvest_content(task, harvested) | {
+            "expected_seconds": seconds_expected([own.expected for own in lanes])
         }
     return content
 
@@ -100,19 +106,20 @@ def _window(task: MultiJoinTask, stream: int) -> int | str:
     return f"rows:{size}" if task.windows.by_rows[stream] else size
 
 
-def _method(task: MultiJoinTask, results: Sequence[MultiJoinResult]) -> dict[str, Any]:
+def _method(task: MultiJoinTask, lanes: Sequence[Joined]) -> dict[str, Any]:
     """Return how outputs were found, and what that cost."""
     names = task.options.names
     found: dict[str, Any] = {"name": task.options.loops.method}
-    first = results[0]
+    first = lanes[0]
     if task.harvest is not None:
         found["name"] = task.harvest.shedding
     if first.retained is not None:
         found["name"] = "retain"
-    if first.orders:
+    if first.orders and len(lanes) == 1:
         found["orders"] = [[names[stream] for stream in order] for order in first.orders]
-    if first.loops is not None:
-        own = first.loops._asdict()
+    loops = [own.loops for own in lanes if own.loops is not None]
+    if loops:
+        own = loops_together(loops)._asdict()
         found |= {name: own[name] for name in own if name not in ("outputs", "importance")}
         found["tau"], found["expire_every"] = task.tau, task.expire_every
     return found
@@ -148,49 +155,6 @@ def _retention(task: MultiJoinTask, found: Retained) -> dict[str, Any]:
             "parameters": parameters,
             "estimator": retention.estimator,
         },
-    }
-
-
-def _harvest(task: MultiJoinTask, found: Harvested) -> dict[str, Any]:
-    """Return how load was shed."""
-    names, settings = task.options.names, task.harvest
-    assert settings is not None  # noqa: S101 - it was harvested by them
-    by_name = {
-        name: dict(zip(names, getattr(found, name), strict=True))
-        for name in ("pushes", "pops", "drops", "shed")
-    }
-    return {
-        "settings": {
-            name: getattr(settings, name)
-            for name in settings.__dataclass_fields__
-            if name != "seed"
-        },
-        "comparisons": found.comparisons,
-        **by_name,
-        "peak_memory": found.peak,
-        "keep": None if found.keep is None else dict(zip(names, found.keep, strict=True)),
-        "basic_windows": dict(
-            zip(names, basic_counts(task.windows, settings.basic_window), strict=True)
-        ),
-        "setting": None
-        if found.setting is None
-        else {
-            "counts": found.setting.counts.tolist(),
-            "rankings": [[hop.tolist() for hop in hops] for hops in found.setting.rankings],
-        },
-        "steps": [
-            {
-                "to": found.t0 + step.at,
-                "throttle": step.throttle,
-                "beta": step.beta,
-                "pushes": list(step.pushes),
-                "pops": list(step.pops),
-                "drops": list(step.drops),
-                "comparisons": step.comparisons,
-                "outputs": step.outputs,
-            }
-            for step in found.steps
-        ],
     }
 
 

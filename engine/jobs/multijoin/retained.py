@@ -7,7 +7,7 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,6 @@ from engine.jobs.bound.found import Bounds
 from engine.jobs.bound.several import ExactOutputs, star_bounds
 from engine.jobs.exact.counting import Tally
 from engine.jobs.multijoin.join_task import MultiJoinTask
-from engine.jobs.multijoin.read import Read
 from engine.lanes.profile import LaneProfile, SideProfile, profile_side
 from engine.multiway.exact.join import ExactJoin
 from engine.multiway.streams import MultiStreams
@@ -49,9 +48,24 @@ class Retained(NamedTuple):
     """Most tuples of all streams held at once; of memories of their own, the sum of the peaks."""
 
 
-def retained_run(task: MultiJoinTask, read: Read) -> TwoStreamsRun | EqualsRun:
+def held(found: Sequence[Retained]) -> Retained:
+    """Return what lanes held, added up: each has a memory, and a peak, of its own."""
+    if len(found) == 1:
+        return found[0]
+
+    def added(name: str) -> list[int]:
+        return [sum(own) for own in zip(*(getattr(one, name) for one in found), strict=True)]
+
+    unlimited = [UNLIMITED in own for own in zip(*(one.budgets for one in found), strict=True)]
+    budgets = [
+        UNLIMITED if every else own for every, own in zip(unlimited, added("budgets"), strict=True)
+    ]
+    return Retained(budgets, added("peaks"), added("exact_peaks"), sum(own.peak for own in found))
+
+
+def retained_run(task: MultiJoinTask, streams: MultiStreams) -> TwoStreamsRun | EqualsRun:
     """Return the run of a task that has a memory."""
-    return TwoStreamsRun(task, read) if read.streams.number == 2 else EqualsRun(task, read)
+    return TwoStreamsRun(task, streams) if streams.number == 2 else EqualsRun(task, streams)
 
 
 class _Run:
@@ -59,12 +73,12 @@ class _Run:
 
     _lane: LaneReplay | StarReplay
 
-    def __init__(self, task: MultiJoinTask, read: Read) -> None:
+    def __init__(self, task: MultiJoinTask, streams: MultiStreams) -> None:
         assert task.options.retention is not None  # noqa: S101 - the caller has looked
-        self._task, self._streams = task, read.streams
+        self._task, self._streams = task, streams
         self._retention: MemoryRules = task.options.retention
         self._windows = [int(own) for own in task.windows.size]
-        self._batches = [_batch(read.streams, side) for side in range(read.streams.number)]
+        self._batches = [_batch(streams, side) for side in range(streams.number)]
         self._profiles: list[SideProfile] = [
             profile_side([batch], window)
             for batch, window in zip(self._batches, self._windows, strict=True)
@@ -132,13 +146,13 @@ class TwoStreamsRun(_Run):
     ----------
     task : MultiJoinTask
         With a memory.
-    read : Read
+    streams : MultiStreams
     """
 
     _lane: LaneReplay
 
-    def __init__(self, task: MultiJoinTask, read: Read) -> None:
-        super().__init__(task, read)
+    def __init__(self, task: MultiJoinTask, streams: MultiStreams) -> None:
+        super().__init__(task, streams)
         settings = ReplaySettings(self._windows[0], self._windows[1], **self._rules)
         curves = cut_finer(
             self._curves(self._ages() if self._measures_ages else None), self._retention.curves,
@@ -197,18 +211,18 @@ class EqualsRun(_Run):
     ----------
     task : MultiJoinTask
         With a memory.
-    read : Read
+    streams : MultiStreams
     """
 
     _lane: StarReplay
 
-    def __init__(self, task: MultiJoinTask, read: Read) -> None:
-        super().__init__(task, read)
+    def __init__(self, task: MultiJoinTask, streams: MultiStreams) -> None:
+        super().__init__(task, streams)
         settings = StarSettings(tuple(self._windows), **self._rules)
-        codes, groups = np.unique(read.streams.attributes.code, return_inverse=True)
+        codes, groups = np.unique(streams.attributes.code, return_inverse=True)
         always = np.full(codes.size, BEFORE), np.full(codes.size, NEVER)
         facts = StarFacts((codes,) * len(self._batches), *always, np.arange(codes.size))
-        split = np.split(groups.astype(np.int64), read.streams.first[1:-1])
+        split = np.split(groups.astype(np.int64), streams.first[1:-1])
         self._index = star_index(self._batches, split, facts)
         ages = None
         if self._measures_ages:

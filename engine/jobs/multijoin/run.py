@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 
 from engine.archives.moments import time_type
 from engine.jobs.multijoin.join_task import MultiJoinTask, check_rows, open_join
+from engine.jobs.multijoin.lanes import lane_tasks
 from engine.jobs.multijoin.report import report_content
-from engine.jobs.multijoin.shares import share_count, shares_of, times_of
+from engine.jobs.multijoin.shares import lead_in, share_count, shares_of, slices_of, times_of
 from engine.jobs.multijoin.task import REJECTED, MultiJoinResult, join_streams
 from engine.jobs.output import Output
 from engine.jobs.output_at import output_at
@@ -30,7 +31,7 @@ def run_multijoin(
     stages = Stages(executor, progress)
     with stages.timed("open"):
         whole = open_join(options)
-        tasks = _tasks(whole, executor)
+    tasks = _tasks(whole, executor, stages)
     with output_at(options.out) as output:
         draft = None if output is None else output.draft
         if output is not None:
@@ -43,25 +44,31 @@ def run_multijoin(
         if output is not None:
             with stages.timed("commit"):
                 _gather_rejected(output, options.names, results)
-                parts = reported((own.part, own.result.outputs) for own in results)
+                parts = reported((own.part, own.outputs) for own in results)
                 output.commit(parts, results[0].schema)
     stages.show(in_a_line(content), in_figures(content))
     return Report(content)
 
 
-def _tasks(whole: MultiJoinTask, executor: Executor) -> list[MultiJoinTask]:
+def _tasks(whole: MultiJoinTask, executor: Executor, stages: Stages) -> list[MultiJoinTask]:
     """Return what there is to do."""
-    options = whole.options
-    times = times_of(whole.sources, whole.columns)
+    options, harvest = whole.options, whole.harvest
+    with stages.timed("open"):
+        times = times_of(whole.sources, whole.columns)
     if times.size:
         first, last = int(times.min()), int(times.max())
         whole = replace(whole, edges=(*time_bins(first, last), last + 1))
-    if options.approximate or options.loops.method != AUTO:
-        return [whole]
-    rows = [sum(f.rows or 0 for f in own.archive.files) for own in whole.sources]
-    number = share_count(options.slices, executor.slots, rows)
-    shares = shares_of(times, whole.windows, options.predicate, number)
+    if options.partition_by or options.lanes:
+        return lane_tasks(whole, executor, stages)
     threads = 1 if executor.slots else None
+    if harvest is not None and options.slices is not None:
+        shares = slices_of(times, options.slices, lead_in(whole.windows, harvest))
+    elif options.approximate or options.loops.method != AUTO:
+        return [whole]
+    else:
+        rows = [sum(f.rows or 0 for f in own.archive.files) for own in whole.sources]
+        number = share_count(options.slices, executor.slots, rows)
+        shares = shares_of(times, whole.windows, options.predicate, number)
     return [replace(whole, share=share, threads=threads) for share in shares]
 
 

@@ -2,7 +2,8 @@
 
 Every output is in one of them: a join on equal attributes is cut by their hash into lanes, others
 into slices of time. An output belongs to the slice that its latest tuple is in (P3 3; contract,
-section 1), and a slice reads a window's length before it as well.
+section 1), and a slice reads a window's length before it as well; a harvested join, which is not
+cut unless that is asked for, also the time in which it learns.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import Choice, GroupTimes
 from engine.jobs.multijoin.read import FOREVER, Share
 from engine.jobs.streams import StreamSource, rows_of
+from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Windows
 from engine.runtime.jit import Ints
@@ -25,6 +27,8 @@ _EVERY = 16
 """Of so many tuples the time of one is looked at, to cut time into slices."""
 _LEAST_ROWS = 100_000
 """Rows that are worth a task."""
+LESSONS = 10
+"""Adaptation intervals before a slice of a harvested join."""
 
 
 def shares_of(sample: Ints, windows: Windows, predicate: Predicate, number: int) -> list[Share]:
@@ -47,16 +51,36 @@ def shares_of(sample: Ints, windows: Windows, predicate: Predicate, number: int)
     >>> [share[1:3] for share in shares_of(np.arange(100), windows, near, 2)]
     [(-9223372036854775807, 50), (50, 9223372036854775807)]
     >>> shares_of(np.arange(100), windows, Predicate("equi", ("k",)), 2)[1].lanes
-    2
+    ((1,),)
     """
     if number < 2 or sample.size == 0 or windows.by_rows.any():
         return [Share()]
     if predicate.transitive:
-        return [Share(lane, lanes=number) for lane in range(number)]
+        return [Share(lane, lanes=((lane,),), hashed=number) for lane in range(number)]
+    return slices_of(sample, number)
+
+
+def slices_of(sample: Ints, number: int, lead: int | None = None) -> list[Share]:
+    """Return slices of time of about equally many tuples, with so many ticks before each.
+
+    Examples
+    --------
+    >>> [share.begin for share in slices_of(np.arange(100), 4)][1:]
+    [25, 50, 75]
+    """
     ranks = (np.arange(1, number) * sample.size) // number
-    cuts = sorted(set(np.sort(sample)[ranks].tolist()))
+    cuts = sorted(set(np.sort(sample)[ranks].tolist())) if sample.size else []
     spans = pairwise([-FOREVER, *cuts, FOREVER])
-    return [Share(at, begin, end) for at, (begin, end) in enumerate(spans)]
+    return [Share(at, begin, end, lead) for at, (begin, end) in enumerate(spans)]
+
+
+def lead_in(windows: Windows, settings: HarvestSettings) -> int:
+    """Return the ticks before a slice of a harvested join: its windows fill, and it learns.
+
+    After so many adaptations, of what was learnt before the lead-in `forget` to their number would
+    be left: by default a tenth.
+    """
+    return int(windows.size.max()) + LESSONS * settings.adapt_every
 
 
 def share_count(asked: int | None, slots: int, rows: Sequence[int | None]) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,10 +19,11 @@ from engine.jobs.multijoin.harvested import Harvested, HarvestRun
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import loops_orders
 from engine.jobs.multijoin.outlook import Expected, expected_of
-from engine.jobs.multijoin.read import Read, StreamCounts, read_streams
+from engine.jobs.multijoin.read import Lane, StreamCounts, read_streams
 from engine.jobs.multijoin.retained import Retained, retained_run
 from engine.jobs.output import PartWriter, write_file
 from engine.jobs.streams import output_schema
+from engine.lanes.placing import Group
 from engine.multiway.exact.join import ExactJoin
 from engine.multiway.exact.scores import Scores
 from engine.multiway.loops.method import LoopsSettings
@@ -36,20 +37,36 @@ Part = tuple[Ints, Ints, Floats]
 """Members (n, m), ts and importance of some outputs."""
 REJECTED = "_rejected"
 """Folder of the rows that are no tuples, in the output's."""
-NOTHING = Tally(0, 0.0, np.zeros(0, np.int64), np.zeros(0))
+
+
+class Joined(NamedTuple):
+    """What a lane, or a slice of time, came to."""
+
+    group: Group
+    tuples: list[int]
+    """By stream: those that were joined, of a slice without what came before it."""
+    exact: Tally | None
+    """None where the exact join was not counted."""
+    result: Tally
+    loops: LoopsCounters | None = None
+    harvested: Harvested | None = None
+    orders: Sequence[Sequence[int]] = ()
+    """Join orders taken; none by `auto`."""
+    expected: Expected | None = None
+    """Of a harvested join, before it began."""
+    retained: Retained | None = None
+    bounds: Bounds | None = None
+    """`retained`, `bounds`: Of a join within a memory."""
+    capacity: float | None = None
+    """Of a harvested join: comparisons a second."""
 
 
 class MultiJoinResult(NamedTuple):
     """What a task came to."""
 
     counts: list[StreamCounts]
-    exact: Tally | None
-    """None where the exact join was not counted."""
-    result: Tally
-    loops: LoopsCounters | None
-    harvested: Harvested | None
-    orders: list[list[int]]
-    """Join orders taken; none by `auto`."""
+    lanes: list[Joined]
+    """None if rows were faults."""
     part: str | None
     """Name of the written file."""
     schema: pa.Schema
@@ -60,11 +77,11 @@ class MultiJoinResult(NamedTuple):
     """Of the rows that are no tuples, by stream."""
     rejected: list[str | None]
     """Names of the files of those rows, by stream."""
-    expected: Expected | None = None
-    """Of a harvested join, before it began."""
-    retained: Retained | None = None
-    bounds: Bounds | None = None
-    """`retained`, `bounds`: Of a join within a memory."""
+
+    @property
+    def outputs(self) -> int:
+        """How many outputs the file has."""
+        return sum(lane.result.outputs for lane in self.lanes)
 
 
 @dataclass
@@ -79,9 +96,10 @@ class _Clock:
 
 
 def join_streams(task: MultiJoinTask) -> MultiJoinResult:
-    """Read the streams and join them.
+    """Read the streams and join them, lane by lane.
 
-    Memory: the streams, those of the task's times and what they need from before; O(rows).
+    Memory: the streams, those of the task's lanes, and times and what they need from before;
+    O(rows).
     """
     options, clock = task.options, _Clock()
     kept = task.draft is not None
@@ -91,62 +109,83 @@ def join_streams(task: MultiJoinTask) -> MultiJoinResult:
         rejected=kept and options.bad_rows == "quarantine",
     )  # fmt: skip
     clock.spent("read")
+    none: list[str | None] = [None] * len(read.counts)
     if options.bad_rows == "error" and any(read.faults):
-        return _result(read, NOTHING, None)  # who has asked for the task will say so
-    schemas = [table.schema for table in read.payload]
-    schema = output_schema(options.names, schemas, plain_type)
-    score = Scores.of(options.predicate, read.streams)
-    if score is not None:
+        # who has asked for the task will say so
+        return MultiJoinResult(read.counts, [], None, pa.schema([]), {}, read.faults, none)
+    payload = read.lanes[0].payload
+    schema = output_schema(options.names, [own.schema for own in payload], plain_type)
+    if Scores.of(options.predicate, read.lanes[0].streams) is not None:
         schema = schema.insert(len(options.names) + 3, pa.field("score", pa.float64()))
-    write = _Writer(task.draft, task.share.number, read, schema, score)
+    write = _Writer(task, schema)
+    expected = None
     if task.harvest is not None:
-        found = _harvest(task, read, write, clock)
-    elif options.retention is not None:
-        found = _retain(task, read, write, clock)
-    elif options.loops.method != AUTO:
-        found = _loops(task, read, write, clock)
-    else:
-        found = _exact(task, read, write, clock)
-    aside = [None if task.draft is None else _set_aside(task.draft, own) for own in read.rejected]
-    return found._replace(part=write.close(), schema=schema, seconds=clock.seconds, rejected=aside)
+        streams = (lane.streams for lane in read.lanes)
+        expected = expected_of(zip(_by_lane(task), streams, strict=True))
+        clock.spent("outlook")
+    join = _way(task)
+    joined = [
+        join(own, lane, write, clock)._replace(tuples=_tuples_of(task, lane))
+        for own, lane in zip(_by_lane(task), read.lanes, strict=True)
+    ]
+    joined[0] = joined[0]._replace(expected=expected)
+    part = write.close()
+    aside = none if task.draft is None else [_set_aside(task.draft, own) for own in read.rejected]
+    return MultiJoinResult(read.counts, joined, part, schema, clock.seconds, read.faults, aside)
 
 
-def _result(read: Read, result: Tally, exact: Tally | None) -> MultiJoinResult:
-    return MultiJoinResult(
-        read.counts, exact, result, None, None, [], None, pa.schema([]), {}, read.faults,
-        [None] * len(read.counts),
-    )  # fmt: skip
+def _way(task: MultiJoinTask) -> Callable[[MultiJoinTask, Lane, _Writer, _Clock], Joined]:
+    if task.harvest is not None:
+        return _harvest
+    if task.options.retention is not None:
+        return _retain
+    return _exact if task.options.loops.method == AUTO else _loops
 
 
-def _exact_join(task: MultiJoinTask, read: Read) -> ExactJoin:
+def _by_lane(task: MultiJoinTask) -> Iterator[MultiJoinTask]:
+    """Yield the task of each lane: with its part of the capacity."""
+    for at, _ in enumerate(task.share.lanes):
+        if task.harvest is None or not task.capacities:
+            yield task
+        else:
+            yield replace(task, harvest=replace(task.harvest, capacity=task.capacities[at]))
+
+
+def _tuples_of(task: MultiJoinTask, lane: Lane) -> list[int]:
+    streams, begin = lane.streams, task.share.begin
+    parts = [streams.ts[streams.part(i)] for i in range(streams.number)]
+    return [int(ts.size - np.searchsorted(ts, begin)) for ts in parts]
+
+
+def _exact_join(task: MultiJoinTask, lane: Lane) -> ExactJoin:
     options = task.options
     given = [options.names.index(name) for name in options.loops.order]
     orders = [[j for j in given if j != i] for i in range(len(options.names))] if given else None
     return ExactJoin(
-        read.streams, task.windows, options.predicate, graph=options.graph,
+        lane.streams, task.windows, options.predicate, graph=options.graph,
         combine=options.combine, start_ts=task.start_ts, threads=task.threads, orders=orders,
         slices=(task.share.begin, task.share.end), top=options.top,
     )  # fmt: skip
 
 
-def _counted(task: MultiJoinTask, read: Read) -> Tally:
-    return Tally(*_exact_join(task, read).count(np.array(task.edges, np.int64)))
+def _counted(task: MultiJoinTask, lane: Lane) -> Tally:
+    return Tally(*_exact_join(task, lane).count(np.array(task.edges, np.int64)))
 
 
-def _exact(task: MultiJoinTask, read: Read, write: _Writer, clock: _Clock) -> MultiJoinResult:
+def _exact(task: MultiJoinTask, lane: Lane, write: _Writer, clock: _Clock) -> Joined:
     if task.draft is None:
-        tally = _counted(task, read)
+        tally = _counted(task, lane)
     else:
-        parts = ((p.members, p.ts, p.importance) for p in _exact_join(task, read).outputs())
-        tally = tallied(write.all(parts), task.edges)
+        parts = ((p.members, p.ts, p.importance) for p in _exact_join(task, lane).outputs())
+        tally = tallied(write.all(lane, parts), task.edges)
     clock.spent("join")
-    return _result(read, tally, tally)
+    return Joined(lane.group, [], tally, tally)
 
 
-def _loops(task: MultiJoinTask, read: Read, write: _Writer, clock: _Clock) -> MultiJoinResult:
-    options = task.options
+def _loops(task: MultiJoinTask, lane: Lane, write: _Writer, clock: _Clock) -> Joined:
+    options, streams = task.options, lane.streams
     order, orders, buckets = loops_orders(
-        read.streams, task.windows, options.predicate, options.names, options.loops, task.tau
+        streams, task.windows, options.predicate, options.names, options.loops, task.tau
     )
     clock.spent("order")
     settings = LoopsSettings(
@@ -154,40 +193,39 @@ def _loops(task: MultiJoinTask, read: Read, write: _Writer, clock: _Clock) -> Mu
         buckets,
     )  # fmt: skip
     run = LoopsRun(
-        read.streams, task.windows, options.predicate, settings, combine=options.combine,
+        streams, task.windows, options.predicate, settings, combine=options.combine,
         start_ts=task.start_ts,
     )  # fmt: skip
     parts = ((part.members, part.ts, part.importance) for part in run.parts())
-    tally = tallied(write.all(parts), task.edges)
+    tally = tallied(write.all(lane, parts), task.edges)
     clock.spent("join")
     taken = [order] if order is not None else orders
-    return _result(read, tally, tally)._replace(loops=run.counters, orders=taken or [])
+    return Joined(lane.group, [], tally, tally, loops=run.counters, orders=taken or [])
 
 
-def _harvest(task: MultiJoinTask, read: Read, write: _Writer, clock: _Clock) -> MultiJoinResult:
-    expected = expected_of(task, read)
-    clock.spent("outlook")
-    exact = _counted(task, read) if task.options.reference == "exact" else None
+def _harvest(task: MultiJoinTask, lane: Lane, write: _Writer, clock: _Clock) -> Joined:
+    exact = _counted(task, lane) if task.options.reference == "exact" else None
     clock.spent("count")
-    run = HarvestRun(task, read)
-    tally = tallied(write.all(run.parts()), task.edges)
+    run = HarvestRun(task, lane.streams)
+    tally = tallied(write.all(lane, run.parts()), task.edges)
     clock.spent("join")
-    return _result(read, tally, exact)._replace(
-        harvested=run.statistics, orders=run.orders, expected=expected
-    )
+    return Joined(
+        lane.group, [], exact, tally, harvested=run.statistics, orders=run.orders,
+        capacity=None if task.harvest is None else task.harvest.capacity,
+    )  # fmt: skip
 
 
-def _retain(task: MultiJoinTask, read: Read, write: _Writer, clock: _Clock) -> MultiJoinResult:
-    exact = _counted(task, read) if task.options.reference == "exact" else None
+def _retain(task: MultiJoinTask, lane: Lane, write: _Writer, clock: _Clock) -> Joined:
+    exact = _counted(task, lane) if task.options.reference == "exact" else None
     clock.spent("count")
-    run = retained_run(task, read)
-    for _ in write.all(run.parts()):
+    run = retained_run(task, lane.streams)
+    for _ in write.all(lane, run.parts()):
         pass
     clock.spent("join")
     bounds = run.bounds()
     if bounds is not None:
         clock.spent("bound")
-    return _result(read, run.tally, exact)._replace(retained=run.statistics, bounds=bounds)
+    return Joined(lane.group, [], exact, run.tally, retained=run.statistics, bounds=bounds)
 
 
 def tallied(parts: Iterable[Part], edges: Sequence[int]) -> Tally:
@@ -223,27 +261,28 @@ def tallied(parts: Iterable[Part], edges: Sequence[int]) -> Tally:
 class _Writer:
     """Writes outputs as they come; without a folder lets them pass."""
 
-    def __init__(
-        self, draft: Place | None, number: int, read: Read, schema: pa.Schema, score: Scores | None
-    ) -> None:
-        self._name = f"part-{number:05d}.{uuid.uuid4().hex[:8]}.parquet"
-        self._read, self._schema, self._score = read, schema, score
-        self._writer = None if draft is None else PartWriter(draft / self._name)
+    def __init__(self, task: MultiJoinTask, schema: pa.Schema) -> None:
+        self._name = f"part-{task.share.number:05d}.{uuid.uuid4().hex[:8]}.parquet"
+        self._schema, self._predicate = schema, task.options.predicate
+        self._writer = None if task.draft is None else PartWriter(task.draft / self._name)
 
-    def all(self, parts: Iterator[Part]) -> Iterator[Part]:
+    def all(self, lane: Lane, parts: Iterator[Part]) -> Iterator[Part]:
         """Write parts on their way."""
+        score = Scores.of(self._predicate, lane.streams)
         for part in parts:
             if self._writer is not None:
-                self._writer.write(self._table(*part))
+                self._writer.write(self._table(lane, score, *part))
             yield part
 
-    def _table(self, members: Ints, ts: Ints, importance: Floats) -> pa.Table:
-        streams = self._read.streams
+    def _table(
+        self, lane: Lane, score: Scores | None, members: Ints, ts: Ints, importance: Floats
+    ) -> pa.Table:
+        streams = lane.streams
         columns: list[Any] = [streams.row[places] for places in members.T]
         columns += [ts, importance, np.ones(ts.size)]
-        if self._score is not None:
-            columns.append(self._score.pairs(members))
-        for stream, table in enumerate(self._read.payload):
+        if score is not None:
+            columns.append(score.pairs(members))
+        for stream, table in enumerate(lane.payload):
             places = pa.array(members[:, stream] - streams.first[stream])
             columns += table.take(places).columns if table.num_columns else []
         return pa.table(columns, schema=self._schema)

@@ -55,11 +55,11 @@ def best_values(price: float, least: int, layout: Layout) -> tuple[Floats, Ints]
         V_j for one tuple of the direction's stream; 1 behind the last hop. O(m^2 n).
     counts : (directions, m - 1) int64
     """
-    m = layout.rates.size
-    values = np.ones((m, m))
-    counts = np.empty((m, m - 1), np.int64)
-    for direction in range(m):
-        for j in range(m - 2, -1, -1):
+    directions, hops = layout.rates.size, layout.hops[1]
+    values = np.ones((directions, hops + 1))
+    counts = np.empty((directions, hops), np.int64)
+    for direction in range(directions):
+        for j in range(hops - 1, -1, -1):
             hop = layout.hops[direction] + j
             first = layout.entries[hop]
             after = values[direction, j + 1]
@@ -76,21 +76,21 @@ def best_values(price: float, least: int, layout: Layout) -> tuple[Floats, Ints]
 @jit
 def most_output(least: int, layout: Layout) -> Ints:
     """Return a setting of the greatest O there is, without counts that add nothing to it."""
-    m = layout.rates.size
-    counts = np.full((m, m - 1), least, np.int64)
-    for direction in range(m):
+    directions, hops = layout.rates.size, layout.hops[1]
+    counts = np.full((directions, hops), least, np.int64)
+    for direction in range(directions):
         entries = layout.entries[layout.hops[direction] : layout.hops[direction + 1] + 1]
         whole = layout.passed[entries[1:] - 1]
         if layout.rates[direction] == 0.0 or np.any(whole == 0.0):
             continue
-        for j in range(m - 1):
+        for j in range(hops):
             while layout.passed[entries[j] + counts[direction, j]] != whole[j]:
                 counts[direction, j] += 1
     return counts
 
 
 @jit
-def best_price(limit: float, least: int, layout: Layout) -> tuple[float, float, Ints]:
+def best_price(limit: float, least: int, layout: Layout) -> tuple[float, float, Ints, Ints]:
     """Return the price of the least upper bound, and the two settings that it lies between.
 
     The bracket is of a setting within the limit and one beyond it (or at it); the chord between
@@ -103,7 +103,7 @@ def best_price(limit: float, least: int, layout: Layout) -> tuple[float, float, 
         From the cost of the least setting to that of `most_output`, in comparisons a second.
     least : int
     layout : Layout
-        Of one join.
+        Of one join, or of several that share the limit, of equally many streams.
 
     Returns
     -------
@@ -111,11 +111,10 @@ def best_price(limit: float, least: int, layout: Layout) -> tuple[float, float, 
         In outputs a comparison.
     scale : float
         The greatest number that the bound's sums meet, which their rounding is relative to.
-    within : (m, m - 1) int64
-        The setting within the limit.
+    within, beyond : (directions, m - 1) int64
+        The settings, that within the limit first.
     """
-    m = layout.rates.size
-    within = np.full((m, m - 1), least, np.int64)
+    within = np.full((layout.rates.size, layout.hops[1]), least, np.int64)
     beyond = most_output(least, layout)
     cost_within, output_within = totals(within, layout)
     cost_beyond, output_beyond = totals(beyond, layout)
@@ -137,7 +136,7 @@ def best_price(limit: float, least: int, layout: Layout) -> tuple[float, float, 
         else:
             break
     scale = max(output_beyond, price * cost_beyond, price * limit)
-    return price, scale, within
+    return price, scale, within, beyond
 
 
 @jit

@@ -76,7 +76,7 @@ class DualBound(NamedTuple):
 @jit
 def dual_of(layout: Layout, limit: float, least: int) -> tuple[DualBound, Ints]:
     """Return the dual's solution, and the feasible setting that it comes with."""
-    price, scale, within = best_price(limit, least, layout)
+    price, scale, within, _ = best_price(limit, least, layout)
     values, _ = best_values(price, least, layout)
     bound = 0.0
     for i in range(layout.rates.size):

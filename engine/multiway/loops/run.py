@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +49,24 @@ class LoopsCounters(NamedTuple):
     mean_delay: float
     max_delay: int
     """`mean_delay`, `max_delay`: float, int. Ticks from an output's ts to when it is found."""
+
+
+def loops_together(found: Sequence[LoopsCounters]) -> LoopsCounters:
+    """Return the results and the costs of several joins, added up; of delays mean and maximum.
+
+    Examples
+    --------
+    >>> one = LoopsCounters(1, 2.0, 3, 4, 5, 6, 7, 8, 2.0, 2)
+    >>> loops_together([one, one._replace(outputs=3, mean_delay=4.0, max_delay=9)])
+    ... # doctest: +NORMALIZE_WHITESPACE
+    LoopsCounters(outputs=4, importance=4.0, comparisons=6, visits=8, insertions=10,
+        expirations=12, accesses=14, peak=16, mean_delay=3.5, max_delay=9)
+    """
+    added = LoopsCounters(*(sum(own) for own in zip(*found, strict=True)))
+    delays = sum(own.mean_delay * own.outputs for own in found)
+    return added._replace(
+        mean_delay=delays / max(1, added.outputs), max_delay=max(own.max_delay for own in found)
+    )
 
 
 @jit

@@ -203,7 +203,7 @@ def test_the_price_s_bound_is_the_least() -> None:
             values, _ = best_values(price, 0, layout)
             return price * limit + float((layout.rates * values[:, 0]).sum())
 
-        price, scale, within = best_price(limit, 0, layout)
+        price, scale, within, _ = best_price(limit, 0, layout)
         assert totals(within, layout)[0] <= limit
         for factor in (0.2, 0.9, 0.999, 1.001, 1.1, 5.0):
             assert bound(price * factor) >= bound(price) - 1e-13 * scale
