@@ -149,12 +149,18 @@ def distinct_groups(columns: Sequence[pa.Array], rows: int) -> tuple[Ints, tuple
     """
     if not columns:
         return np.zeros(rows, np.int64), ((),)
-    ids = np.zeros(rows, np.int64)
+    ids, number = np.zeros(rows, np.int64), 1
     for values in columns:
         encoded = pc.dictionary_encode(values)
+        number *= len(encoded.dictionary)
         ids = ids * len(encoded.dictionary) + encoded.indices.to_numpy().astype(np.int64)
-        _, ids = np.unique(ids, return_inverse=True)  # stays below rows: no overflow
-    _, firsts = np.unique(ids, return_index=True)
+        if number > rows:  # so it stays below: no overflow
+            kept, ids = np.unique(ids, return_inverse=True)
+            number = kept.size
+    found_at = np.full(number, -1)
+    found_at[ids[::-1]] = np.arange(rows - 1, -1, -1)
+    firsts = found_at[found_at >= 0]
+    ids = (np.cumsum(found_at >= 0) - 1)[ids]
     taken = [_plain(values.take(pa.array(firsts))).to_pylist() for values in columns]
     found = list(zip(*taken, strict=True))
     order = sorted(range(len(found)), key=found.__getitem__)

@@ -14,7 +14,7 @@ from multiway_cases import PREDICATES, random_streams, values
 from engine.jobs.multijoin import outlook
 from engine.jobs.multijoin.outlook import Expected, stretch_of
 
-SHED: dict[str, Any] = {"throttle": 0.5, "basic_window": 2, "adapt_every": 5}
+SHED: dict[str, Any] = {"throttle": 0.5, "basic_window": 2, "adapt_every": 5, "window": 3}
 
 
 @pytest.mark.parametrize("kind", PREDICATES)
@@ -49,6 +49,16 @@ def test_both_joins_are_tried_and_the_rows_are_as_before(
         assert told.keys() == {"exact", "harvested"}
         assert all(own > 0 for own in told.values())
         assert done.rows == short.rows
+
+
+def test_nothing_is_expected_of_streams_that_barely_fill_the_windows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases.write(tmp_path, cases.streams(4, 60))
+    monkeypatch.setattr(outlook, "_LEAST", 3)
+    for window, known in ((8, True), (12, False)):  # of 40 ticks
+        done = joined(tmp_path, **SHED | {"window": window})
+        assert (done.report["harvest"]["expected_seconds"] is not None) == known
 
 
 def test_the_cheaper_exact_join_is_named(

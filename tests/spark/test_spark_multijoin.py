@@ -76,18 +76,22 @@ def test_functions_tables_and_windows_of_tuples(spark: Any, tmp_path: Path) -> N
     [
         {"method": "lazy-nlj", "tau": 5},
         {"capacity": 6, "basic_window": 2, "adapt_every": 6},
+        {"capacity": 6, "basic_window": 2, "adapt_every": 6, "slices": 3},
+        {"capacity": 20, "basic_window": 2, "adapt_every": 6, "partition_by": "yes"},
+        {"memory": 4, "policy": "prob", "partition_by": "yes,word", "predicate": "equi:k"},
+        {"throttle": 0.5, "basic_window": 2, "adapt_every": 6, "predicate": "equi:k", "lanes": 3},
+        {"partition_by": "word"},
     ],
 )
-def test_one_operator_is_one_task(spark: Any, tmp_path: Path, options: dict[str, Any]) -> None:
+def test_budgets_lanes_and_slices_are_as_here(
+    spark: Any, tmp_path: Path, options: dict[str, Any]
+) -> None:
     tables = streams(23, 30)
-    join = multijoin_options(
-        tables, tmp_path / "local", told(predicate="band:v:0.5", columns="ids", **options)
-    )
+    given = {"predicate": "band:v:0.5", "columns": "ids"} | options
+    join = multijoin_options(tables, tmp_path / "local", told(**given))
     local = run_multijoin(join, ThreadExecutor()).content
-    outputs, report = by_spark(
-        spark, tables, tmp_path / "1", predicate="band:v:0.5", columns="ids", **options
-    )
-    assert outputs.equals(pq.read_table(tmp_path / "local"))
+    outputs, report = by_spark(spark, tables, tmp_path / "1", **given)
+    assert found(outputs) == found(pq.read_table(tmp_path / "local"))
     assert outputs.num_rows
     assert cases.without_runs(report) == cases.without_runs(local)
 

@@ -140,7 +140,7 @@ class HarvestRun:
         self._join = GrubJoin(
             streams, task.windows, options.predicate, settings, self.orders, graph=options.graph,
             combine=options.combine, start_ts=_first(task), keep=self._keep, prober=prober,
-            priors=task.priors, brute_force=self._search,
+            priors=task.priors, brute_force=self._search, threads=task.threads,
         )  # fmt: skip
 
     def parts(self) -> Iterator[Part]:

@@ -25,9 +25,6 @@ from engine.multiway.measure import Measures
 from engine.multiway.streams import MultiStreams, Windows, basic_counts
 from engine.runtime.executors import Executor, Stages
 
-TASKS_A_SLOT = 4
-"""So many tasks even out what lanes cost; each reads the partition columns of all rows."""
-
 
 def lane_tasks(whole: MultiJoinTask, executor: Executor, stages: Stages) -> list[MultiJoinTask]:
     """Return a join's lanes as tasks, each with its capacity.
@@ -50,15 +47,18 @@ def lane_tasks(whole: MultiJoinTask, executor: Executor, stages: Stages) -> list
         Share(number, lanes=lanes, hashed=hashed)
         for number, lanes in enumerate(dealt(rows, _number(whole, executor, len(rows))))
     ]
-    threads = 1 if executor.slots else None
+    threads = 1 if executor.slots else max(1, executor.threads // len(shares))
     tasks = [replace(whole, share=share, threads=threads) for share in shares]
     return _with_capacities(tasks, stages)
 
 
 def _number(whole: MultiJoinTask, executor: Executor, lanes: int) -> int:
-    """Return how many tasks to make. Exact joins use all cores of this process by themselves."""
+    """Return how many tasks to make: each reads all rows, and keeps those of its lanes.
+
+    Exact joins use all cores of this process by themselves.
+    """
     if executor.slots:
-        return min(lanes, TASKS_A_SLOT * executor.slots)
+        return min(lanes, executor.slots)
     return min(lanes, executor.threads) if whole.options.approximate else 1
 
 

@@ -14,12 +14,12 @@ from engine.jobs.multijoin.harvested import HarvestRun
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.read import WHOLE
 from engine.multiway.exact.join import ExactJoin
-from engine.multiway.streams import Attributes, MultiStreams
+from engine.multiway.streams import Attributes, MultiStreams, Windows
 from engine.runtime.jit import Ints
 
 _log = logging.getLogger("winnow")
 _PART = 20
-"""The stretch that is tried has so many times fewer tuples than the streams."""
+"""The stretch that is tried has so many times fewer tuples than the streams, and two windows."""
 _LEAST = 1000
 """Tuples of a stretch; of shorter streams nothing is expected."""
 _WARM = 40
@@ -92,35 +92,34 @@ def _attributes_of(streams: MultiStreams, places: Ints) -> Attributes:
 def expected_of(lanes: Iterable[tuple[MultiJoinTask, MultiStreams]]) -> Expected | None:
     """Try both joins on a stretch of the streams, and log what to expect of the whole.
 
-    Takes little more than a twentieth of both joins' time, or 4 s a lane where they are slow.
+    Takes little more than a twentieth of both joins' time, of long windows what two take, or 4 s
+    where they are slow.
 
     Parameters
     ----------
     lanes : iterable of (MultiJoinTask, MultiStreams)
-        Short ones are not tried, and expected to take as long a tuple as the others.
+        The largest is tried; the others are expected to take as long a tuple.
 
     Returns
     -------
     Expected or None
-        None for short streams.
+        None for short streams, and where two windows are more than half of the time.
     """
-    tuples, tried, found = 0, 0, list[Expected]()
-    for task, streams in lanes:
-        tuples += streams.ts.size
-        if (own := _of_lane(task, streams)) is not None:
-            found.append(own)
-            tried += streams.ts.size
-    if not found:
+    known = list(lanes)
+    task, streams = max(known, key=lambda lane: lane[1].ts.size)
+    tried = _of_lane(task, streams)
+    if tried is None:
         return None
-    whole = Expected._make(sum(own) * tuples / tried for own in zip(*found, strict=True))
+    times = sum(own.ts.size for _, own in known) / streams.ts.size
+    whole = Expected(tried.exact * times, tried.harvested * times)
     level = logging.WARNING if whole.exact <= whole.harvested else logging.INFO
     _log.log(level, "winnow: %s", whole.line)
     return whole
 
 
 def _of_lane(task: MultiJoinTask, streams: MultiStreams) -> Expected | None:
-    size = streams.ts.size // _PART
-    if size < _LEAST:
+    size = max(streams.ts.size // _PART, 2 * _in_windows(streams, task.windows))
+    if size < _LEAST or size > streams.ts.size // 2:
         return None
     parts = [stretch_of(streams, tuples) for tuples in (_WARM, size // 2, size)]
     if not all(own.ts.size for own in parts):
@@ -133,11 +132,26 @@ def _of_lane(task: MultiJoinTask, streams: MultiStreams) -> Expected | None:
     )
 
 
+def _in_windows(streams: MultiStreams, windows: Windows) -> int:
+    """Return about how many tuples come within the widest window.
+
+    Examples
+    --------
+    >>> from engine.multiway.streams import no_attributes, windows_of
+    >>> ts = np.tile(np.arange(100), 2)
+    >>> streams = MultiStreams(np.array([0, 100, 200]), ts, ts, np.ones(200), no_attributes(200))
+    >>> _in_windows(streams, windows_of([9, 19]))
+    40
+    """
+    span = int(streams.ts.max() - streams.ts.min()) + 1
+    return int(streams.ts.size * min(1.0, (int(windows.size.max()) + 1) / span))
+
+
 def _whole(few: tuple[int, float], some: tuple[int, float], tuples: int) -> float:
     """Return the seconds of so many tuples, from tuples and seconds of two stretches.
 
-    Windows are empty as a stretch begins, so the tuples that the greater one has more take longer
-    than its others; up to twice as long are believed.
+    Windows are empty as a stretch begins, and full where the shorter one ends, so the tuples that
+    the longer one has more take longer than its others; up to twice as long are believed.
 
     Examples
     --------

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engine.exact.checks import thread_count
 from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.indexed_walk import (
     ROWS,
@@ -163,12 +162,11 @@ class IndexedProber:
         return in_chunks(hops, write)
 
 
-def on_all_cores(
-    indexed: int | None, streams: MultiStreams, rules: HarvestRules, predicate: Predicate,
-    whole: ReadPlan,
+def on_cores(
+    threads: int, indexed: int | None, streams: MultiStreams, rules: HarvestRules,
+    predicate: Predicate, whole: ReadPlan,
 ) -> Prober:  # fmt: skip
-    """Return what probes on all cores: with indexes on basic windows of `indexed` ticks, if any."""
-    threads = thread_count(None)
+    """Return what probes on threads: with indexes on basic windows of `indexed` ticks, if any."""
     if indexed is not None:
         return IndexedProber(streams, rules, predicate, whole, indexed, threads)
     return CpuProber(streams, rules, predicate, whole, threads)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -78,6 +78,8 @@ class GrubJoin(HarvestState):
         Profiles of its streams; where they have all rates, the first setting is made from them.
     brute_force : callable, optional
         Tries all settings, for the optimiser of that name.
+    threads : int, optional
+        Of the CPU; by default as many as there are cores.
 
     Attributes
     ----------
@@ -109,25 +111,34 @@ class GrubJoin(HarvestState):
         """Run a join whose comparisons take no time, many intervals at once."""
         shred = self._throttle if self._throttle < 1 else layout.WHOLE
         start = self._start if self._emit else UNLIMITED
-        spans = untimed.spans()
-        with ThreadPoolExecutor(1, **as_here()) as pool:
-            coming = pool.submit(self._prepared, untimed, next(spans, None), shred)
-            while (given := coming.result()) is not None:
-                coming = pool.submit(self._prepared, untimed, next(spans, None), shred)
-                out = untimed.results(given.span)
-                for part in untimed.outputs(
-                    given.span, given.plans, shred, out, start, given.known
-                ):  # fmt: skip
-                    if isinstance(part, OutputBatch):
-                        yield part
-                    else:
-                        rows_done(part[1] - part[0])
-                self._record(given.span, given.pushes, out)
+        for given in self._all_prepared(untimed, shred):
+            out = untimed.results(given.span)
+            for part in untimed.outputs(
+                given.span, given.plans, shred, out, start, given.known
+            ):  # fmt: skip
+                if isinstance(part, OutputBatch):
+                    yield part
+                else:
+                    rows_done(part[1] - part[0])
+            self._record(given.span, given.pushes, out)
 
-    def _prepared(self, untimed: Untimed, span: Span | None, shred: float) -> _Prepared | None:
-        """Learn from a span, and adapt: while the outputs of the one before are made."""
-        if span is None:
-            return None
+    def _all_prepared(self, untimed: Untimed, shred: float) -> Iterator[_Prepared]:
+        """Prepare each span; if there are threads, while the outputs of the one before are made."""
+        if self._threads == 1:
+            for span in untimed.spans():
+                yield self._prepared(untimed, span, shred)
+            return
+        with ThreadPoolExecutor(1, **as_here()) as pool:
+            coming: Future[_Prepared] | None = None
+            for span in untimed.spans():
+                before, coming = coming, pool.submit(self._prepared, untimed, span, shred)
+                if before is not None:
+                    yield before.result()
+            if coming is not None:
+                yield coming.result()
+
+    def _prepared(self, untimed: Untimed, span: Span, shred: float) -> _Prepared:
+        """Learn from a span, and adapt."""
         pushes = untimed.pushes(span)
         lessons, known = untimed.lessons(span, self._whole, shred)
         plans = self._plans(span, pushes, lessons)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine.exact.checks import thread_count
 from engine.multiway.fractions.optimise import BruteForce
 from engine.multiway.harvest import layout
 from engine.multiway.harvest.adapt import (
@@ -18,7 +19,7 @@ from engine.multiway.harvest.adapt import (
     setting_of,
 )
 from engine.multiway.harvest.clock import Speculation
-from engine.multiway.harvest.indexed_prober import on_all_cores
+from engine.multiway.harvest.indexed_prober import on_cores
 from engine.multiway.harvest.indexes import entries_of
 from engine.multiway.harvest.layout import (
     HarvestRules,
@@ -68,7 +69,7 @@ class HarvestState:
         settings: HarvestSettings, orders: Sequence[Sequence[int]], *, graph: str = "clique",
         combine: str = "min", start_ts: int | None = None, keep: Sequence[float] | None = None,
         emit: bool = True, prober: MakeProber | None = None, priors: Sequence[PairPrior] = (),
-        brute_force: BruteForce | None = None,
+        brute_force: BruteForce | None = None, threads: int | None = None,
     ) -> None:  # fmt: skip
         if windows.by_rows.any():
             raise SpecError(
@@ -99,7 +100,9 @@ class HarvestState:
         self._admitted = admitted_none(streams)
         self._clock = new_clock(streams, float(settings.adapt_every))
         entries = entries_of(streams, predicate) if settings.probe == "index" else None
-        make = prober or partial(on_all_cores, None if entries is None else settings.basic_window)
+        indexed = None if entries is None else settings.basic_window
+        self._threads = thread_count(threads)
+        make = prober or partial(on_cores, self._threads, indexed)
         self._prober = make(streams, self._rules, predicate, self._whole)
         self._speculation = Speculation(
             streams, order, self._stream_of, self._t0, self._admitted, self._clock, self._prober

@@ -11,7 +11,7 @@ from multiway_cases import PREDICATES, random_streams
 from engine.multiway.harvest import matching, operator, untimed
 from engine.multiway.harvest.adapt import plan_from, quick_setting, setting_of
 from engine.multiway.harvest.cpu_prober import CpuProber
-from engine.multiway.harvest.indexed_prober import on_all_cores
+from engine.multiway.harvest.indexed_prober import on_cores
 from engine.multiway.harvest.layout import admitted_all
 from engine.multiway.harvest.learner import Learnt
 from engine.multiway.harvest.learnt_layout import JoinShape, pairwise
@@ -151,7 +151,7 @@ class _Clocked:
     """A prober of which nothing is known but that it probes: intervals are joined one by one."""
 
     def __init__(self, *given: Any) -> None:
-        own = on_all_cores(None, *given)
+        own = on_cores(2, None, *given)
         self.count, self.outputs = own.count, own.outputs
 
 
