@@ -5,8 +5,8 @@
 Three streams of sensors in rooms, 1,000 readings a second each, bands of one degree in windows of
 20 s, at throttle fraction 0.3. Each measurement is a process of its own with a Spark of its own: a
 small join first, which starts the workers, then the join by lanes on one core and on two, and
-slices of the same length from archives that grow. The rows are checked equal before times are
-compared.
+slices of the same length from archives that grow, of 100 readings a second. The rows are checked
+equal before times are compared.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LAGS = (0, 5_000, 15_000)
 """Ticks of a millisecond that each stream is behind the first."""
 ASKED = 1.8
 """Times one core's speed that two cores are to have."""
-GROWTH = (1, 2, 4)
+GROWTH = (1, 4, 16)
 SLICE = 50_000
 """Tuples of a stream in a slice."""
 JOIN = {
@@ -47,12 +47,15 @@ JOIN = {
 }  # fmt: skip
 
 
-def write(folder: Path, tuples: int, rooms: int) -> None:
-    """Write three streams whose values drift in the same way, each some time behind."""
+def write(folder: Path, tuples: int, rooms: int, each: int = 1) -> None:
+    """Write three streams whose values drift in the same way, each some time behind.
+
+    A stream has a tuple every so many ticks, on average.
+    """
     folder.mkdir(parents=True)
     rng = np.random.default_rng(7)
     for at, lag in enumerate(LAGS):
-        ts = np.sort(rng.integers(0, tuples, tuples))
+        ts = np.sort(rng.integers(0, each * tuples, tuples))
         drift = 20.0 * (ts - lag) / 1000.0
         value = (drift + 2.0 * rng.standard_normal(tuples)) % 1000.0
         table = pa.table({"t": ts, "v": value, "room": rng.integers(0, rooms, tuples)})
@@ -145,7 +148,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         slices = []
         for grown in GROWTH:
             tuples = grown * args.tuples // 4
-            write(place / f"grown{grown}", tuples, args.rooms)
+            write(place / f"grown{grown}", tuples, args.rooms, 10)
             found = alone(place / f"grown{grown}", 2, None, slices=max(2, tuples // SLICE))
             slices.append({"tuples": tuples, **found})
             worker = found["processes"]["worker"]

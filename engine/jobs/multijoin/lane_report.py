@@ -7,7 +7,6 @@ from typing import Any
 
 from engine.jobs.multijoin.harvested import Harvested
 from engine.jobs.multijoin.join_task import MultiJoinTask
-from engine.jobs.multijoin.outlook import Expected
 from engine.jobs.multijoin.task import Joined
 from engine.lanes.placing import json_group
 from engine.multiway.streams import basic_counts
@@ -65,14 +64,6 @@ def _lane(task: MultiJoinTask, lane: Joined) -> dict[str, Any]:
             "peak_memory": lane.retained.peak,
         }
     return found
-
-
-def seconds_expected(tried: Sequence[Expected | None]) -> dict[str, float] | None:
-    """Return the seconds that a join and the exact one were expected to take, of all tasks."""
-    known = [own for own in tried if own is not None]
-    if not known:
-        return None
-    return Expected(*(sum(own) for own in zip(*known, strict=True)))._asdict()
 
 
 def harvest_content(task: MultiJoinTask, found: Harvested) -> dict[str, Any]:

@@ -89,7 +89,9 @@ def _attributes_of(streams: MultiStreams, places: Ints) -> Attributes:
     return Attributes(code, value, first, item, weight)
 
 
-def expected_of(lanes: Iterable[tuple[MultiJoinTask, MultiStreams]]) -> Expected | None:
+def expected_of(
+    lanes: Iterable[tuple[MultiJoinTask, MultiStreams]], tuples: int
+) -> Expected | None:
     """Try both joins on a stretch of the streams, and log what to expect of the whole.
 
     Takes little more than a twentieth of both joins' time, of long windows what two take, or 4 s
@@ -98,19 +100,20 @@ def expected_of(lanes: Iterable[tuple[MultiJoinTask, MultiStreams]]) -> Expected
     Parameters
     ----------
     lanes : iterable of (MultiJoinTask, MultiStreams)
-        The largest is tried; the others are expected to take as long a tuple.
+        Of one task. The largest is tried.
+    tuples : int
+        Of all tasks: those that are not tried are expected to take as long each.
 
     Returns
     -------
     Expected or None
         None for short streams, and where two windows are more than half of the time.
     """
-    known = list(lanes)
-    task, streams = max(known, key=lambda lane: lane[1].ts.size)
+    task, streams = max(lanes, key=lambda lane: lane[1].ts.size)
     tried = _of_lane(task, streams)
     if tried is None:
         return None
-    times = sum(own.ts.size for _, own in known) / streams.ts.size
+    times = tuples / streams.ts.size
     whole = Expected(tried.exact * times, tried.harvested * times)
     level = logging.WARNING if whole.exact <= whole.harvested else logging.INFO
     _log.log(level, "winnow: %s", whole.line)
@@ -118,8 +121,10 @@ def expected_of(lanes: Iterable[tuple[MultiJoinTask, MultiStreams]]) -> Expected
 
 
 def _of_lane(task: MultiJoinTask, streams: MultiStreams) -> Expected | None:
+    if streams.ts.size // _PART < _LEAST:
+        return None
     size = max(streams.ts.size // _PART, 2 * _in_windows(streams, task.windows))
-    if size < _LEAST or size > streams.ts.size // 2:
+    if size > streams.ts.size // 2:
         return None
     parts = [stretch_of(streams, tuples) for tuples in (_WARM, size // 2, size)]
     if not all(own.ts.size for own in parts):

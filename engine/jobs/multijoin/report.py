@@ -11,7 +11,7 @@ from engine.jobs.bound.found import Bounds, best_report
 from engine.jobs.exact.counting import Tally
 from engine.jobs.multijoin.harvested import together
 from engine.jobs.multijoin.join_task import MultiJoinTask
-from engine.jobs.multijoin.lane_report import harvest_content, lanes_content, seconds_expected
+from engine.jobs.multijoin.lane_report import harvest_content, lanes_content
 from engine.jobs.multijoin.read import WHOLE
 from engine.jobs.multijoin.retained import Retained, held
 from engine.jobs.multijoin.task import Joined, MultiJoinResult
@@ -95,8 +95,9 @@ def report_content(
     if bounds:
         content["bound"] = best_report(Bounds.together(bounds), result.importance)
     if harvested is not None:
+        expected = next((own.expected for own in lanes if own.expected is not None), None)
         content["harvest"] = harvest_content(task, harvested) | {
-            "expected_seconds": seconds_expected([own.expected for own in lanes])
+            "expected_seconds": None if expected is None else expected._asdict()
         }
     return content
 

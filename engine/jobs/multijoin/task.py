@@ -19,7 +19,7 @@ from engine.jobs.multijoin.harvested import Harvested, HarvestRun
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import loops_orders
 from engine.jobs.multijoin.outlook import Expected, expected_of
-from engine.jobs.multijoin.read import Lane, StreamCounts, read_streams
+from engine.jobs.multijoin.read import WHOLE, Lane, Read, StreamCounts, read_streams
 from engine.jobs.multijoin.retained import Retained, retained_run
 from engine.jobs.output import PartWriter, write_file
 from engine.jobs.streams import output_schema
@@ -119,9 +119,11 @@ def join_streams(task: MultiJoinTask) -> MultiJoinResult:
         schema = schema.insert(len(options.names) + 3, pa.field("score", pa.float64()))
     write = _Writer(task, schema)
     expected = None
-    if task.harvest is not None:
+    if task.harvest is not None and task.share.number == 0:
         streams = (lane.streams for lane in read.lanes)
-        expected = expected_of(zip(_by_lane(task), streams, strict=True))
+        expected = expected_of(
+            zip(_by_lane(task), streams, strict=True), _tuples_of_all(task, read)
+        )
         clock.spent("outlook")
     join = _way(task)
     joined = [
@@ -149,6 +151,15 @@ def _by_lane(task: MultiJoinTask) -> Iterator[MultiJoinTask]:
             yield task
         else:
             yield replace(task, harvest=replace(task.harvest, capacity=task.capacities[at]))
+
+
+def _tuples_of_all(task: MultiJoinTask, read: Read) -> int:
+    """Return how many tuples all tasks have: about as many as rows, if this is not all of them."""
+    rows = [file.rows for own in task.sources for file in own.archive.files]
+    mine = sum(lane.streams.ts.size for lane in read.lanes)
+    if task.share == WHOLE or None in rows:
+        return mine
+    return max(mine, sum(own or 0 for own in rows))
 
 
 def _tuples_of(task: MultiJoinTask, lane: Lane) -> list[int]:
