@@ -30,20 +30,12 @@ from engine.runtime.time_units import parse_instant, parse_window
 from spark_plugin.columns import Side, check_columns
 from spark_plugin.facts import FactJoin, join_through
 from spark_plugin.query import Query, settled_lanes
-from spark_plugin.rows import FactRows, with_rows
+from spark_plugin.rows import FactRows, Numbered, with_rows
 
 
-class Rows(FactRows, total=False):
-    """How rows are numbered."""
+class Rows(Numbered, FactRows, total=False):
+    """How rows are numbered, and what joins the streams."""
 
-    row: Annotated[
-        str | None,
-        Option(
-            "integer column that numbers the rows of each stream: earlier of two rows of one time "
-            "is the one of the smaller number; streams read from Parquet need none, their rows "
-            "are numbered by their position in the files, in the order of paths"
-        ),
-    ]
     fact: Annotated[DataFrame | None, Option("the fact relation that joins the streams", SOURCE)]
 
 

@@ -1,4 +1,4 @@
-"""`winnow.replay` and `winnow.lookup` of Spark DataFrames, which stay in Spark."""
+"""What `winnow` does with Spark DataFrames, which stay in Spark: replays, look-ups, joins."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from pyspark.sql.types import DateType, TimestampNTZType, TimestampType
 from rich.console import Console
 
 from engine.api.result import Fields, Result
+from engine.options.by_stream import by_stream
+from engine.options.kinds import BY_STREAM
+from engine.options.multijoin_options import Harvest
+from engine.options.option import options_of
 from engine.report.charts import Chart, losses_over_time
 from engine.report.envelope import time_bins, with_times
 from engine.report.joins import lookup_charts
@@ -24,6 +28,7 @@ from engine.report.losses import in_a_line, in_figures, losses
 from engine.report.shown import Shown
 from spark_plugin import dataframe
 from spark_plugin import lookup as lookups
+from spark_plugin import multijoin as joins
 from spark_plugin.accumulators import leave
 from spark_plugin.naming import jobs_named
 from spark_plugin.versions import collected
@@ -36,6 +41,10 @@ _OF_MEMORY = {
     "memory", "memory_left", "memory_right", "policy", "params", "estimator", "split", "probe",
 }  # fmt: skip
 """The options of a replay that an exact join has not."""
+_OF_BUDGETS = {
+    *_OF_MEMORY, *options_of(Harvest), "lanes", "bound", "gap", "seconds",
+}  # fmt: skip
+"""The same of a multi-way join."""
 
 
 class InSpark(Result):
@@ -136,6 +145,25 @@ def _against(exact: DataFrame, found: DataFrame) -> dict[str, Any]:
     content = {"result": kept, **lost}
     leave(exact.sparkSession, in_a_line(content), in_figures(content))
     return content
+
+
+def multijoin(streams: Mapping[str, DataFrame], **options: Any) -> InSpark:  # noqa: ANN401 - as above
+    """Join several DataFrames; see `spark_plugin.multijoin.multijoin`.
+
+    For the report of a join within a budget Spark counts the exact join, and the result once more.
+    """
+    found = joins.multijoin(streams, **options)
+    name, first = next(iter(streams.items()))
+    time = by_stream("time", BY_STREAM.read("time", options["time"]), [*streams])[name]
+    exact = {name: own for name, own in options.items() if name not in _OF_BUDGETS}
+
+    def report() -> dict[str, Any]:
+        every = joins.multijoin(streams, **(exact | {"columns": "ids"}))
+        kind = type(first.schema[time].dataType)
+        unit, zone = _CLOCKS.get(kind, ("tick", None))
+        return {**_against(every, found), "window": {"tick": unit, "zone": zone}}
+
+    return InSpark(_timed(found, first, time), report, losses_over_time)
 
 
 def lookup(stream: DataFrame, fact: DataFrame, **options: Any) -> InSpark:  # noqa: ANN401 - as above

@@ -23,6 +23,19 @@ _PLAIN = {
 _ROW, _PATH, _FIRST = "__winnow_row", "__winnow_path", "__winnow_first"
 
 
+class Numbered(TypedDict, total=False):
+    """How the rows of streams are numbered."""
+
+    row: Annotated[
+        str | None,
+        Option(
+            "integer column that numbers the rows of each stream: earlier of two rows of one time "
+            "is the one of the smaller number; streams read from Parquet need none, their rows "
+            "are numbered by their position in the files, in the order of paths"
+        ),
+    ]
+
+
 class FactRows(TypedDict, total=False):
     """How the rows of a fact relation are numbered."""
 
@@ -37,8 +50,8 @@ def with_rows(
     Parameters
     ----------
     frame : DataFrame
-    side : {"left", "right"}
-        For messages.
+    side : str
+        The stream's name, for messages.
     row : str, optional
         An integer column, unique within the stream. Without one, rows read from Parquet files are
         numbered as in an archive: by position in all its files, in the order of their paths.

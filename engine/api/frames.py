@@ -45,10 +45,15 @@ Frame: TypeAlias = str | os.PathLike[str] | ArrowStream | Batches
 """A file, folder, glob or URI, or a frame."""
 
 
-class OfSpark(TypedDict, total=False):
-    """Keywords of Spark DataFrames alone."""
+class Numbered(TypedDict, total=False):
+    """Keywords of streams that are Spark DataFrames."""
 
     row: Annotated[str | None, Option("of Spark DataFrames: integer column that numbers the rows")]
+
+
+class OfSpark(Numbered, total=False):
+    """Keywords of Spark DataFrames alone."""
+
     fact_row: Annotated[str | None, Option("of Spark DataFrames: the same of the facts")]
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from engine.api.allocate import allocate_joins
 from engine.api.frames import (
     Frame,
+    Numbered,
     OfSpark,
     home_of,
     in_arrow,
@@ -22,7 +23,6 @@ from engine.api.keywords import call_text, takes
 from engine.api.lookup import LookupFiles, look_up, lookup_tables
 from engine.api.multijoin import MultiJoinKeywords
 from engine.api.multijoin import multijoin as multijoin_tables
-from engine.api.pair import refuse_spark
 from engine.api.result import Outputs, Result, kind_of, timed
 from engine.generate.source import in_memory
 from engine.options import where
@@ -100,14 +100,19 @@ def lookup(stream: Frame, fact: Frame, **options: Unpack[LookupKeywords]) -> Res
     )
 
 
+class MultiJoinFrames(MultiJoinKeywords, Numbered, total=False):
+    """The keywords of a multi-way join of any frames."""
+
+
 @takes(MULTIJOIN)
-def multijoin(streams: Mapping[str, Frame], **options: Unpack[MultiJoinKeywords]) -> Result:
+def multijoin(streams: Mapping[str, Frame], **options: Unpack[MultiJoinFrames]) -> Result:
     """Join 2 to 8 streams on any predicate, exactly or within a budget of memory or CPU.
 
     Parameters
     ----------
     streams : mapping of str to path or frame
-        By name, in order: at equal times, tuples of an earlier stream arrive first.
+        By name, in order: at equal times, tuples of an earlier stream arrive first. Spark
+        DataFrames stay in Spark.
     **options
         As ``winnow multijoin`` has them; see `engine.multijoin_streams`. With `out` the outputs are
         a dataset in that folder, which must not exist.
@@ -123,11 +128,15 @@ def multijoin(streams: Mapping[str, Frame], **options: Unpack[MultiJoinKeywords]
     WinnowError
         If an option, a frame or an archive is invalid, or the output cannot be written.
     """
-    refuse_spark("multijoin", *streams.values())
+    home = home_of(*streams.values())
+    if home is not None:
+        there: Result = home.multijoin(streams, **options)
+        return there
+    own = not_of_spark(options)
     sources = streams_in_arrow(streams)
-    found = multijoin_tables(sources, **options)
+    found = multijoin_tables(sources, **own)
     report = found.report
-    given = MULTIJOIN.from_keywords(options)
+    given = MULTIJOIN.from_keywords(own)
     rows = Outputs(given["out"]) if found.outputs is None else found.outputs
     first, source = next(iter(sources.items()))
     time = (

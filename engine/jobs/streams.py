@@ -15,6 +15,7 @@ from engine.archives.source import Archive, check_unchanged, open_archive
 from engine.facts.read import table_archive
 from engine.runtime.disk import scratch_folder
 from engine.runtime.errors import SpecError
+from engine.runtime.jit import Ints
 
 
 class Source(NamedTuple):
@@ -36,6 +37,8 @@ class StreamSource(NamedTuple):
     roles: Roles
     columns: tuple[str, ...] = ()
     """Those of a multi-way join's predicate."""
+    numbers: Ints | None = None
+    """(n,) int64. Numbers of a table's rows; None: their positions."""
 
     @property
     def zone(self) -> str | None:

@@ -1,4 +1,4 @@
-"""`winnow.replay` and `winnow.lookup` of Spark DataFrames: lazily, and with the same rows."""
+"""Replays, look-ups and joins of Spark DataFrames: lazily, and with the same rows."""
 
 from __future__ import annotations
 
@@ -84,6 +84,34 @@ def test_frames_of_spark_stay_in_spark_with_the_rows_of_their_tables(
     assert {type(own) for own in looked.outputs["ts"].to_pylist()} == {type(times[0].as_py())}
 
 
+def test_several_frames_of_spark_stay_in_spark(spark: Any, tmp_path: Path) -> None:
+    base = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
+    tables, joined = {}, {}
+    for at, name in enumerate("abc"):
+        times = [base + dt.timedelta(seconds=2 * i + at) for i in range(80)]
+        tables[name] = pa.table({"t": times, "k": [(i * (at + 3)) % 5 for i in range(80)],
+                                 "room": ["n", "s"] * 40})  # fmt: skip
+        pq.write_table(tables[name], tmp_path / f"{name}.parquet")
+        joined[name] = spark.read.parquet(str(tmp_path / f"{name}.parquet"))
+    options: dict[str, Any] = {
+        "predicate": "equi:k", "time": "t", "window": dt.timedelta(seconds=20), "throttle": 0.3,
+        "basic_window": "4s", "adapt_every": "10s", "partition_by": "room",
+    }  # fmt: skip
+    found, expected = winnow.multijoin(joined, **options), winnow.multijoin(tables, **options)
+    assert found.frame.isStreaming is False  # type: ignore[attr-defined]
+    order = [(f"{name}_row", "ascending") for name in tables]
+    mine, theirs = found.outputs.sort_by(order), pa.table(expected.outputs).sort_by(order)
+    assert mine.num_rows > 0
+    assert mine.column_names == theirs.column_names
+    for name in ("a_row", "b_row", "c_row", "ts", "importance", "a_room", "c_k"):
+        assert mine[name].to_pylist() == theirs[name].to_pylist(), name
+    for name in ("result", "exact", "recall"):
+        assert found.report[name] == expected.report[name]
+    assert found.plot().axes
+    with pytest.raises(SpecError, match="row is of Spark DataFrames"):
+        winnow.multijoin(tables, row="k", **options)
+
+
 CONNECTED = """
 import json, sys
 from pathlib import Path
@@ -108,6 +136,8 @@ assert "connect" in type(found.frame).__module__, "it left Spark"
 pq.write_table(found.outputs, folder / "connect.parquet")
 looked = winnow.lookup(sides[0], sides[1], on="k", time="t", fact_on="k")
 print("looked up", looked.report.matched, looked.outputs.num_rows)
+joined = winnow.multijoin({"l": sides[0], "r": sides[1]}, **json.loads(sys.argv[4]))
+print("joined", joined.outputs.num_rows, joined.report.recall)
 archived = winnow.replay(*paths, executor=SparkExecutor(spark), **options)
 print("recalls", archived.report.recall, found.report.recall)
 for wrong in (
@@ -136,10 +166,13 @@ def test_a_session_of_spark_connect(server: str, tmp_path: Path) -> None:
     paths = [str(tmp_path / f"{side}.parquet") for side in ("left", "right")]
     options: dict[str, Any] = {"on": "k", "time": "t", "window": 9, "memory": 12, "policy": "dgl"}
     expected = winnow.replay(*paths, **options)
+    several: dict[str, Any] = {"predicate": "equi:k", "time": "t", "window": 9, "capacity": 20,
+                               "basic_window": 2, "adapt_every": 6, "lanes": 2}  # fmt: skip
 
     def shown(address: str) -> list[str]:
         done = subprocess.run(  # noqa: S603 - ours
-            [sys.executable, "-c", CONNECTED, tmp_path, address, json.dumps(options)],
+            [sys.executable, "-c", CONNECTED, tmp_path, address, json.dumps(options),
+             json.dumps(several)],
             capture_output=True, text=True, check=False, cwd=tmp_path,
             env=os.environ
             | {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "SPARK_TESTING": "1"},
@@ -157,10 +190,13 @@ def test_a_session_of_spark_connect(server: str, tmp_path: Path) -> None:
     assert found.equals(pa.table(expected.outputs).sort_by(ORDER))
     looked = winnow.lookup(*paths, on="k", time="t", fact_on="k")
     assert lines[0] == f"looked up {looked.report.matched} {looked.outputs.num_rows}"
-    assert lines[1] == f"recalls {expected.report.recall} {expected.report.recall}"
-    assert "the rows of the left DataFrame have no numbers of their own" in lines[2]
-    assert "winnow.bound is not available on Spark DataFrames" in lines[3]
-    assert "a streaming replay needs a session with access to the JVM" in lines[4]
+    joined = winnow.multijoin(dict(zip("lr", paths, strict=True)), **several)
+    assert 0 < joined.report.recall < 1
+    assert lines[1] == f"joined {joined.outputs.num_rows} {joined.report.recall}"
+    assert lines[2] == f"recalls {expected.report.recall} {expected.report.recall}"
+    assert "the rows of the left DataFrame have no numbers of their own" in lines[3]
+    assert "winnow.bound is not available on Spark DataFrames" in lines[4]
+    assert "a streaming replay needs a session with access to the JVM" in lines[5]
 
 
 def test_frames_of_spark_and_others_do_not_mix(spark: Any) -> None:

@@ -60,6 +60,8 @@ class MultiJoinTask:
     threads: int | None = None
     draft: Place | None = None
     """Folder for the part of the dataset; None to count only."""
+    tried: bool = True
+    """Whether a harvested join and the exact one are tried before it begins."""
     priors: tuple[PairPrior, ...] = ()
     """What profiles say of the streams of a harvested join."""
 

@@ -133,10 +133,11 @@ def lane_profiles(task: MultiJoinTask) -> list[JoinProfile]:
         task.sources, task.options.predicate, task.columns, task.windows, payload=False,
         rejected=False, share=task.share,
     )  # fmt: skip
-    return [_profile(task, lane.streams) for lane in read.lanes]
+    return [lane_profile(task, lane.streams) for lane in read.lanes]
 
 
-def _profile(task: MultiJoinTask, streams: MultiStreams) -> JoinProfile:
+def lane_profile(task: MultiJoinTask, streams: MultiStreams) -> JoinProfile:
+    """Return what a lane is measured to cost and to yield, from samples of its tuples."""
     options, settings, windows = task.options, task.harvest, task.windows
     assert settings is not None  # noqa: S101 - the caller has looked
     orders, found = harvest_orders(

@@ -192,7 +192,9 @@ class StreamReader:
 
     def _tuples(self, part: Part, *, payload: bool, rejected: bool) -> Tuples:
         """Count the rows of a part, and return the tuples among them that the task needs."""
-        share, own = self._share, normalise(part.table, self._source.roles, self._plain, part.first)
+        share, first, numbers = self._share, part.first, self._source.numbers
+        rows = first if numbers is None else numbers[first : first + part.table.num_rows]
+        own = normalise(part.table, self._source.roles, self._plain, rows)
         if own.rejected.num_rows:
             self._set_aside(part, own, keep=rejected)
         if own.ts.size:

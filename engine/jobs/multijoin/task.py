@@ -119,7 +119,7 @@ def join_streams(task: MultiJoinTask) -> MultiJoinResult:
         schema = schema.insert(len(options.names) + 3, pa.field("score", pa.float64()))
     write = _Writer(task, schema)
     expected = None
-    if task.harvest is not None and task.share.number == 0:
+    if task.harvest is not None and task.tried and task.share.number == 0:
         streams = (lane.streams for lane in read.lanes)
         expected = expected_of(
             zip(_by_lane(task), streams, strict=True), _tuples_of_all(task, read)
