@@ -19,7 +19,7 @@ from engine.jobs.multijoin.join_task import MultiJoinTask, open_join
 from engine.jobs.multijoin.lanes import lane_profiles
 from engine.jobs.streams import check_output_names
 from engine.lanes.split import MAX_LANES
-from engine.multiway.fractions.shared import capacities_of
+from engine.multiway.harvest.capacities import capacities_of
 from engine.options import deciding, several, where
 from engine.options import streams as shared
 from engine.options.command import Command, Group

@@ -206,6 +206,26 @@ def losses_by_key(content: Mapping[str, Any]) -> list[Chart]:
     ]  # fmt: skip
 
 
+MOST_LANES = 20
+"""Lanes with bars of their own: those with the most outputs of the exact join."""
+
+
+def outputs_by_lane(content: Mapping[str, Any]) -> list[Chart]:
+    """Return what the lanes of a multi-way join found, and lost if that is known."""
+    lanes = content["lanes"]["by_lane"]
+    if not lanes:
+        return []
+    known = "exact" in content
+    most = sorted(lanes, key=lambda lane: -lane["exact_outputs" if known else "outputs"])
+    most = most[:MOST_LANES]
+    names = [", ".join(map(str, lane["lane"])) for lane in most]
+    series = [Series("found", [lane["outputs"] for lane in most])]
+    if known:
+        series.append(Series("lost", [lane["exact_outputs"] - lane["outputs"] for lane in most]))
+    what = ", ".join(content["lanes"]["partition_by"]) or "hash lane"
+    return [Bars(f"Outputs by {what}", "outputs", names, series, stacked=True)]
+
+
 def memory_over_time(content: Mapping[str, Any]) -> list[Chart]:
     """Return the tuples that the exact join holds, and how many were allowed."""
     spans = content.get("exact_memory", {}).get("by_time", [])

@@ -15,6 +15,7 @@ from engine.report.charts import (
     losses_over_time,
     memory,
     memory_over_time,
+    outputs_by_lane,
     over_time,
 )
 from engine.report.envelope import Report
@@ -93,12 +94,12 @@ def multijoin_shown(report: Report) -> Shown:
     """Return what is shown of a join of several streams."""
     content = report.content
     printed, drawn = partial(print_multijoin, report), partial(_joined, content)
-    pictured = partial(figure_of, content) if "harvest" in content else None
+    pictured = partial(figure_of, content) if content.get("harvest", {}).get("steps") else None
     return Shown("multijoin", content, printed, drawn, pictured=pictured)
 
 
 def _joined(content: Mapping[str, Any]) -> list[Chart]:
-    charts = losses_over_time(content)
+    charts = [*losses_over_time(content), *outputs_by_lane(content)]
     if "harvest" in content:
         return [*charts, *_harvested(content), *_shed(content)]
     if "memory" in content:

@@ -234,7 +234,7 @@ ENTRIES = (
     *("spark_plugin.dataframe", "spark_plugin.lookup", "spark_plugin.sweep"),
     *("spark_plugin.executor", "spark_plugin.session", "spark_plugin.streaming", "pyspark_winnow"),
     *("winnow", "engine.api.pairs", "engine.api.sampled", "engine.api.tasks", "spark_plugin.door"),
-    "spark_plugin.sql",
+    *("spark_plugin.sql", "spark_plugin.multijoin"),
 )
 """What `pyproject.toml` registers, and the modules whose functions users call."""
 

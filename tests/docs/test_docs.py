@@ -338,13 +338,15 @@ def test_every_field_of_a_multi_way_join_is_documented_and_none_besides(tmp_path
     shed = "--capacity 1 --basic-window 1s --adapt-every 2s --shred 1"
     found = set()
     within = "--memory 2 --policy prob --bound"
-    for more in ("", "--method lazy-nlj --tau 2s", shed, within):
+    lanes = [f"{own} --partition-by k" for own in (shed, within)]
+    for more in ("", "--method lazy-nlj --tau 2s", shed, within, *lanes):
         report = tmp_path / "report.json"
         assert cli.main([*words, *more.split(), "--report", str(report)]) == 0
         for name in fields(json.loads(report.read_text())):
             parents = [own for own in OPEN if name.startswith(own + ".")]
             found.add(re.sub(r"\.[ab]$", ".NAME", parents[0] if parents else name))
-    whole = ("harvest.settings", "memory", "peak_memory", "exact_memory", "bound")
+    whole = ["harvest.settings", "memory", "peak_memory", "exact_memory", "bound"]
+    whole += [f"lanes.by_lane[].{own}" for own in ("joined", "memory")]
     found = {next((w for w in whole if n.startswith(w + ".")), n) for n in found}
     pages = [(ROOT / "docs" / f"{page}.md").read_text() for page in ("multijoin", "harvest")]
     assert named_in("".join(text.split("## The report\n")[-1] for text in pages)) == found

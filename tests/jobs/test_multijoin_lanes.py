@@ -19,6 +19,8 @@ from engine.api.multijoin import multijoin
 from engine.jobs.multijoin import lanes
 from engine.jobs.multijoin.lanes import dealt
 from engine.jobs.multijoin.run import run_multijoin
+from engine.report.envelope import Report
+from engine.report.joins import multijoin_shown
 from engine.runtime.errors import InputError, SpecError
 from engine.runtime.executors import SerialExecutor
 
@@ -258,6 +260,23 @@ def test_any_number_of_tasks_gives_the_same(
     assert cut.rows == whole.rows
     assert cases.without_runs(cut.report) == cases.without_runs(whole.report)
     assert cut.report["slices"] == min(5, number)
+
+
+def test_lanes_are_drawn_and_told_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cases.write(tmp_path, roomed(18))
+    done = joined(tmp_path, CASES["int"], partition_by="room", throttle=0.3, **SHED)
+    said = capsys.readouterr().out
+    for lane in done.report["lanes"]["by_lane"]:
+        (row,) = [line for line in said.splitlines() if f" {lane['lane'][0]} " in line]
+        assert f" {lane['outputs']} " in row
+        assert f" {lane['exact_outputs']} " in row
+    shown = multijoin_shown(Report(done.report))
+    assert shown.pictured is None  # there are no intervals of all lanes to draw
+    (chart,) = [own for own in shown.drawn() if own.title == "Outputs by room"]
+    both = {own["lane"][0]: own for own in done.report["lanes"]["by_lane"]}
+    found, lost = (dict(zip(chart.names, own.values, strict=True)) for own in chart.series)
+    for name, own in both.items():
+        assert (found[name], found[name] + lost[name]) == (own["outputs"], own["exact_outputs"])
 
 
 def test_lanes_are_dealt_out_evenly() -> None:

@@ -1,8 +1,8 @@
 """One capacity for several joins: all of them pay one price for a comparison.
 
 Their directions share nothing but the capacity, as those of one join do, so that the dual of the
-harvest problem (`dual.py`) takes them together: at its price no comparison would yield more in
-another join.
+harvest problem (`engine.multiway.fractions.dual`) takes them together: at its price no comparison
+would yield more in another join.
 """
 
 from __future__ import annotations
