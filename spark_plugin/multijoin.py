@@ -16,10 +16,9 @@ from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
 from engine.api.keywords import takes
 from engine.jobs.multijoin.join_task import MultiJoinTask, open_join
-from engine.jobs.multijoin.lanes import lane_profiles
+from engine.jobs.multijoin.lanes import capacities_by_lane, lane_profiles
 from engine.jobs.streams import check_output_names
 from engine.lanes.split import MAX_LANES
-from engine.multiway.harvest.capacities import capacities_of
 from engine.options import deciding, several, where
 from engine.options import streams as shared
 from engine.options.command import Command, Group
@@ -107,9 +106,7 @@ def multijoin(streams: Mapping[str, DataFrame], **options: Unpack[MultiJoinFrame
             "--slices are of archives, of which a task reads its time alone: give --partition-by "
             "or --lanes"
         )
-    return _Query(
-        streams, {n: own for n, own in options.items() if n != "row"}, given["row"]
-    ).joined
+    return Query(streams, {n: own for n, own in options.items() if n != "row"}, given["row"]).joined
 
 
 @dataclass(frozen=True)
@@ -122,8 +119,17 @@ class _Stream:
     """Those that travel."""
 
 
-class _Query:
-    """A join that is ready to run."""
+class Query:
+    """A join that is ready to run.
+
+    Parameters
+    ----------
+    streams : mapping of str to DataFrame
+    keywords : mapping
+        Of `multijoin`, without `row`.
+    row : str or None
+        Column that numbers the rows.
+    """
 
     def __init__(
         self, streams: Mapping[str, DataFrame], keywords: Mapping[str, Any], row: str | None
@@ -178,8 +184,7 @@ class _Query:
     @property
     def joined(self) -> DataFrame:
         """The outputs."""
-        capacities = self._capacities()
-        plan = Arranged(replace(self._task, edges=(-(2**62), 2**62)), self._widths, capacities)
+        plan = Arranged(replace(self._task, edges=(-(2**62), 2**62)), self._widths, self.capacities)
         return map_in_arrow(self._arranged, _on_partitions(join_lanes, plan), self._schema)
 
     @property
@@ -265,8 +270,9 @@ class _Query:
         check_output_names(pa.schema([(field.name, pa.null()) for field in fields]))
         return StructType(fields)
 
-    def _capacities(self) -> dict[tuple[Any, ...], float]:
-        """Return the capacity of each lane, in a job of its own; none where there is one lane."""
+    @property
+    def capacities(self) -> dict[tuple[Any, ...], float]:
+        """The capacity of each lane, measured in a job of its own; none where there is one lane."""
         task = self._task
         capacity = None if task.harvest is None else task.harvest.capacity
         if capacity is None or not (task.options.partition_by or task.options.lanes):
@@ -279,9 +285,7 @@ class _Query:
         if task.options.lanes:  # those without rows are lanes of the archives' join as well
             (empty,) = lane_profiles(task)
             found = {(lane,): found.get((lane,), empty) for lane in range(task.options.lanes)}
-        lanes = sorted(found)
-        shares = capacities_of([found[lane] for lane in lanes], capacity) if lanes else ()
-        return dict(zip(lanes, shares, strict=True))
+        return capacities_by_lane(found, capacity)
 
 
 def _field(frame: DataFrame, name: str) -> StructField:

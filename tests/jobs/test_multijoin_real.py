@@ -46,6 +46,20 @@ def near(window: int) -> str:
     )
 
 
+def test_trades_and_quotes_symbol_by_symbol(tmp_path: Path) -> None:
+    outputs = duckdb.sql(f"SELECT t.key, count(*) {near(MINUTE)} AND t.key = q.key GROUP BY 1")
+    wanted = dict(outputs.fetchall())
+    found = taq(tmp_path, window=MINUTE, out=None, partition_by="key").report
+    lanes = {own["lane"][0]: own["outputs"] for own in found["lanes"]["by_lane"]}
+    assert {key: own for key, own in lanes.items() if own} == wanted
+    assert found["lanes"]["groups"] >= len(wanted)
+    shed = {"basic_window": MINUTE // 10, "adapt_every": 5 * MINUTE, "partition_by": "key"}
+    for options in ({"capacity": 2e4}, {"throttle": 0.2}):
+        part = taq(tmp_path, window=MINUTE, out=None, per_second=10**6, **shed, **options).report
+        assert part["exact"]["outputs"] == found["result"]["outputs"]
+        assert 0.1 < part["recall"] < 1
+
+
 def test_trades_and_quotes_within_a_cent(tmp_path: Path) -> None:
     outputs, importance = duckdb.sql(
         f"SELECT count(*), sum(importance + 1) {near(MINUTE)}"

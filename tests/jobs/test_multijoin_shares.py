@@ -328,4 +328,8 @@ def test_a_harvested_join_that_sheds_nothing_is_exact_in_slices(tmp_path: Path) 
     for number in (1, 2, 4):
         done = joined(tmp_path, CASES["band"], slices=number, throttle=1.0, **SHED)
         assert done.rows == expected(tables, CASES["band"])
-    assert done.rows
+        late = joined(
+            tmp_path, CASES["band"], slices=number, throttle=1.0, start_ts=30, **SHED
+        ).rows
+        assert late == [own for own in done.rows if own[1] >= 30]
+    assert 0 < len(late) < len(done.rows)

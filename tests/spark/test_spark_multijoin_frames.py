@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 from engine.api.multijoin import multijoin as of_tables
 from engine.runtime.errors import InputError, SpecError
-from spark_plugin.multijoin import multijoin
+from spark_plugin.multijoin import Query, multijoin
 from spark_plugin.versions import collected
 
 SHED = {"basic_window": 2, "adapt_every": 6}
@@ -78,6 +78,17 @@ def test_budgets_and_lanes_are_as_of_tables(spark: Any, tmp_path: Path, name: st
     assert done.num_rows
     if "capacity" in given or "throttle" in given or "memory" in given:
         assert wanted.report["recall"] < 1
+
+
+def test_lanes_have_the_capacities_of_tables_lanes(spark: Any, tmp_path: Path) -> None:
+    tables = plain(46, 60)
+    frames = read(spark, tmp_path, tables)
+    for name in ("capacity", "hash lanes"):
+        given = told(predicate="band:v:0.5") | BUDGETS[name]
+        lanes = of_tables(tables, **given).report["lanes"]["by_lane"]
+        found = Query(frames, given, None).capacities
+        assert list(found.values()) == [own["capacity"] for own in lanes]
+        assert len({*found.values()}) > 1
 
 
 def test_columns_travel_and_rows_are_numbered_by_a_column(spark: Any, tmp_path: Path) -> None:

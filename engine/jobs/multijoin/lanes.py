@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -120,11 +120,21 @@ def _with_capacities(tasks: list[MultiJoinTask], stages: Stages) -> list[MultiJo
     settings = tasks[0].harvest
     if settings is None or settings.capacity is None:
         return tasks
-    measured = list(stages.mapped("measure", lane_profiles, tasks))
-    found = iter(capacities_of([own for each in measured for own in each], settings.capacity))
+    found: dict[Group, JoinProfile] = {}
+    for task, own in zip(tasks, stages.mapped("measure", lane_profiles, tasks), strict=True):
+        found |= zip(task.share.lanes, own, strict=True)
+    capacities = capacities_by_lane(found, settings.capacity)
     return [
-        replace(task, capacities=tuple(next(found) for _ in task.share.lanes)) for task in tasks
+        replace(task, capacities=tuple(capacities[lane] for lane in task.share.lanes))
+        for task in tasks
     ]
+
+
+def capacities_by_lane(found: Mapping[Group, JoinProfile], capacity: float) -> dict[Group, float]:
+    """Return the capacity of each lane: the same to the last digit, whatever the order of lanes."""
+    lanes = sorted(found)
+    shares = capacities_of([found[lane] for lane in lanes], capacity) if lanes else ()
+    return dict(zip(lanes, shares, strict=True))
 
 
 def lane_profiles(task: MultiJoinTask) -> list[JoinProfile]:
