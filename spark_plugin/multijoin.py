@@ -33,6 +33,7 @@ from engine.options.multijoin_options import (
     Parts,
     Streams,
 )
+from engine.options.shedding import MEASURED
 from engine.runtime.errors import SpecError
 from spark_plugin.columns import arrow_schema, attributes, check_collation, check_digits, named
 from spark_plugin.hashing import lane_of, travelling
@@ -105,6 +106,10 @@ def multijoin(streams: Mapping[str, DataFrame], **options: Unpack[MultiJoinFrame
         raise SpecError(
             "--slices are of archives, of which a task reads its time alone: give --partition-by "
             "or --lanes"
+        )
+    if given["capacity"] == MEASURED:
+        raise SpecError(
+            "--capacity auto is measured on archives, before the join begins: give a number"
         )
     return Query(streams, {n: own for n, own in options.items() if n != "row"}, given["row"]).joined
 

@@ -26,12 +26,14 @@ from engine.options.kinds import (
     POSITIVE,
     WHOLE,
     Kind,
+    Number,
     Pairs,
     as_text,
 )
 from engine.options.meanings import MEANINGS
 from engine.options.multijoin import GRAPHS, METHODS
 from engine.options.option import Interface, Option, Scope
+from engine.options.shedding import MEASURED
 from engine.options.streams import Window
 
 _DEFAULTS = HarvestSettings(1)
@@ -43,6 +45,14 @@ class AnyPredicate(Kind):
     def read(self, flag: str, value: Any) -> Predicate:  # noqa: ANN401 - see Kind
         """Return the predicate."""
         return value if isinstance(value, Predicate) else parse_predicate(as_text(flag, value))
+
+
+class Capacity(Number):
+    """A number of comparisons a second, or auto: what this machine makes."""
+
+    def read(self, flag: str, value: Any) -> Any:  # noqa: ANN401 - see Kind
+        """Return the number, or `MEASURED`."""
+        return value if value == MEASURED else super().read(flag, value)
 
 
 class Streams(shared.ByName, total=False):
@@ -163,7 +173,13 @@ class Parts(TypedDict, total=False):
 class Harvest(TypedDict, total=False):
     """How load is shed (P4)."""
 
-    capacity: Annotated[float | None, Option("comparisons a second that can be made", NUMBER)]
+    capacity: Annotated[
+        float | str | None,
+        Option(
+            "comparisons a second that can be made, or auto: as many as this machine makes",
+            Capacity("X|auto"),
+        ),
+    ]
     throttle: Annotated[float | None, Option("a fixed throttle fraction z, 0 < z <= 1", NUMBER)]
     clock: Annotated[
         str,

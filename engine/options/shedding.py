@@ -10,6 +10,8 @@ from engine.multiway.harvest.settings import HarvestSettings
 from engine.options.command import Given
 from engine.runtime.errors import SpecError
 
+MEASURED = "auto"
+"""In place of a capacity: what this machine makes."""
 HARVEST_TIMES = ("basic_window", "adapt_every")
 """Of the harvest's settings, those that are ticks or durations."""
 _HARVEST = tuple(

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import multijoin_cases as cases
 import pytest
 from multijoin_cases import CASES, NAMES, expected, joined, streams
+from options_given import multijoin_options
 
 from engine.api.multijoin import multijoin
+from engine.jobs.multijoin import machine
+from engine.jobs.multijoin.run import run_multijoin
 from engine.multiway.fractions.greedy import METRICS
+from engine.runtime.errors import SpecError
+from engine.runtime.executors import SerialExecutor
 
 BASE = {"basic_window": 2, "adapt_every": 6}
 SHED: dict[str, dict[str, Any]] = {
@@ -138,3 +145,44 @@ def test_plots(tmp_path: Path, form: str) -> None:
     empty = {name: table.slice(0, 0) for name, table in streams(0).items()}
     cases.write(tmp_path, empty)
     joined(tmp_path, **BASE, throttle=0.4, plot=tmp_path / f"none.{form}")
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"shedding": "random-drop"}, {"partition_by": "yes"}, {"slices": 2}]
+)
+def test_the_capacity_of_this_machine_is_measured_and_can_be_given_again(
+    tmp_path: Path, more: dict[str, Any]
+) -> None:
+    cases.write(tmp_path, streams(14, 60))
+    found = joined(tmp_path, CASES["band"], capacity="auto", **BASE, **more)
+    capacity = found.report["harvest"]["settings"]["capacity"]
+    assert capacity > 100
+    assert capacity == float(f"{capacity:.2g}")
+    again = joined(tmp_path, CASES["band"], capacity=capacity, **BASE, **more)
+    assert again.rows == found.rows
+    assert cases.without_runs(again.report) == cases.without_runs(found.report)
+
+
+def test_a_slower_machine_sheds_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases.write(tmp_path, streams(14, 60))
+    clock, recalls = time.perf_counter, []
+    for slower in (1.0, 3e5):
+        with monkeypatch.context() as own:
+            own.setattr(
+                machine, "time", SimpleNamespace(perf_counter=lambda by=slower: by * clock())
+            )
+            done = joined(tmp_path, CASES["band"], capacity="auto", **BASE)
+        recalls.append(done.report["recall"])
+    assert recalls[0] == 1.0 > recalls[1]
+
+
+def test_nothing_is_measured_where_nothing_is_compared(tmp_path: Path) -> None:
+    cases.write(tmp_path, {name: own.slice(0, 0) for name, own in streams(14).items()})
+    with pytest.raises(SpecError, match="no tuples are compared: give a number"):
+        run_multijoin(
+            multijoin_options(
+                {name: str(tmp_path / f"{name}.parquet") for name in NAMES}, None,
+                {"predicate": "equi:k", "time": "t", "window": 5, "capacity": "auto", **BASE},
+            ),
+            SerialExecutor(),
+        )  # fmt: skip

@@ -43,7 +43,7 @@ def test_both_joins_are_tried_and_the_rows_are_as_before(
     for seconds in (2.0, 0.0):  # broken off at once
         monkeypatch.setattr(outlook, "_LEAST", 3)
         monkeypatch.setattr(outlook, "_PART", 3)
-        monkeypatch.setattr(outlook, "_SECONDS", seconds)
+        monkeypatch.setattr(outlook, "SECONDS", seconds)
         done = joined(tmp_path, CASES[name], **SHED)
         told = done.report["harvest"]["expected_seconds"]
         assert told.keys() == {"exact", "harvested"}

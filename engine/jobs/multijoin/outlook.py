@@ -22,9 +22,9 @@ _PART = 20
 """The stretch that is tried has so many times fewer tuples than the streams, and two windows."""
 _LEAST = 1000
 """Tuples of a stretch; of shorter streams nothing is expected."""
-_WARM = 40
+WARM = 40
 """Tuples that are joined first, so that nothing is compiled while the clock runs."""
-_SECONDS = 2.0
+SECONDS = 2.0
 """After which a trial is broken off."""
 
 
@@ -126,7 +126,7 @@ def _of_lane(task: MultiJoinTask, streams: MultiStreams) -> Expected | None:
     size = max(streams.ts.size // _PART, 2 * _in_windows(streams, task.windows))
     if size > streams.ts.size // 2:
         return None
-    parts = [stretch_of(streams, tuples) for tuples in (_WARM, size // 2, size)]
+    parts = [stretch_of(streams, tuples) for tuples in (WARM, size // 2, size)]
     if not all(own.ts.size for own in parts):
         return None  # one instant has all tuples
     seconds = [(_exact_seconds(task, own), _harvested_seconds(task, own)) for own in parts]
@@ -176,7 +176,7 @@ def _exact_seconds(task: MultiJoinTask, streams: MultiStreams) -> float:
         threads=task.threads,
     )  # fmt: skip
     for chunk in join.outputs():
-        if time.perf_counter() - begin > _SECONDS:
+        if time.perf_counter() - begin > SECONDS:
             came = int(np.count_nonzero(streams.ts <= chunk.ts[-1]))
             return (time.perf_counter() - begin) * streams.ts.size / came
     return time.perf_counter() - begin
@@ -186,5 +186,5 @@ def _harvested_seconds(task: MultiJoinTask, streams: MultiStreams) -> float:
     """Return the seconds of a stretch, or an estimate from the part that was joined in time."""
     begin = time.perf_counter()
     whole = replace(task, start_ts=None, share=WHOLE)
-    came = HarvestRun(whole, streams).try_for(_SECONDS)
+    came = HarvestRun(whole, streams).try_for(SECONDS)
     return (time.perf_counter() - begin) * streams.ts.size / max(1, came)

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from engine.archives.moments import time_type
 from engine.jobs.multijoin.join_task import MultiJoinTask, check_rows, open_join
 from engine.jobs.multijoin.lanes import lane_tasks
+from engine.jobs.multijoin.machine import with_capacity
 from engine.jobs.multijoin.report import report_content
 from engine.jobs.multijoin.shares import lead_in, share_count, shares_of, slices_of, times_of
 from engine.jobs.multijoin.task import REJECTED, MultiJoinResult, join_streams
@@ -58,6 +59,9 @@ def _tasks(whole: MultiJoinTask, executor: Executor, stages: Stages) -> list[Mul
     if times.size:
         first, last = int(times.min()), int(times.max())
         whole = replace(whole, edges=(*time_bins(first, last), last + 1))
+    if whole.measures:
+        with stages.timed("capacity"):
+            whole = with_capacity(whole, times)
     if options.partition_by or options.lanes:
         return lane_tasks(whole, executor, stages)
     threads = 1 if executor.slots else None
