@@ -41,9 +41,7 @@ _OF_MEMORY = {
     "memory", "memory_left", "memory_right", "policy", "params", "estimator", "split", "probe",
 }  # fmt: skip
 """The options of a replay that an exact join has not."""
-_OF_BUDGETS = {
-    *_OF_MEMORY, *options_of(Harvest), "lanes", "bound", "gap", "seconds",
-}  # fmt: skip
+_OF_BUDGETS = {*_OF_MEMORY, *options_of(Harvest), "lanes"}
 """The same of a multi-way join."""
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Unpack
 
 import pyarrow as pa
-from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 from pyspark.sql.types import DoubleType, LongType, StructField, StructType
@@ -36,17 +35,15 @@ from engine.options.multijoin_options import (
 from engine.options.shedding import MEASURED
 from engine.runtime.errors import SpecError
 from spark_plugin.columns import arrow_schema, attributes, check_collation, check_digits, named
+from spark_plugin.gpu import gpu_terms
 from spark_plugin.hashing import lane_of, travelling
 from spark_plugin.lanes import GROUP
 from spark_plugin.multijoin_worker import Arranged, join_lanes, measure_lanes
 from spark_plugin.naming import jobs_named
-from spark_plugin.outcome import settle
+from spark_plugin.partitions import on_partitions, slots
 from spark_plugin.rows import Numbered, with_rows
-from spark_plugin.session import ArrowFunction, map_in_arrow, parallelism
+from spark_plugin.session import map_in_arrow
 from spark_plugin.spread import by_lane
-
-_ROUNDS = 4
-"""Hash lanes of an exact join, for each task that runs at once."""
 
 
 class MultiJoinFrames(
@@ -160,6 +157,7 @@ class Query:
         ]
         task = open_join(replace(options, streams=tuple(tables)))
         self._check(task, frames)
+        self._terms = gpu_terms(frames[0].sparkSession)
         self._streams = list[_Stream]()
         sources = []
         for source, frame, names in zip(task.sources, frames, wanted, strict=True):
@@ -190,7 +188,9 @@ class Query:
     def joined(self) -> DataFrame:
         """The outputs."""
         plan = Arranged(replace(self._task, edges=(-(2**62), 2**62)), self._widths, self.capacities)
-        return map_in_arrow(self._arranged, _on_partitions(join_lanes, plan), self._schema)
+        return map_in_arrow(
+            self._arranged, on_partitions(join_lanes, (plan,), self._terms), self._schema
+        )
 
     @property
     def _widths(self) -> int:
@@ -206,7 +206,7 @@ class Query:
         single = options.approximate or options.loops.method != AUTO or options.partition_by
         if single or self._task.windows.by_rows.any() or not self._hashable:
             return 1
-        return min(_ROUNDS * parallelism(self._streams[0].frame.sparkSession), MAX_LANES)
+        return min(slots(self._streams[0].frame.sparkSession), MAX_LANES)
 
     @property
     def _hashable(self) -> bool:
@@ -224,8 +224,7 @@ class Query:
         elif self._lanes == 1:
             spread = united.repartition(1)
         else:
-            slots = _ROUNDS * parallelism(united.sparkSession)
-            spread = by_lane(united, min(self._lanes, slots))
+            spread = by_lane(united, min(self._lanes, slots(united.sparkSession)))
         arranged: DataFrame = spread.sortWithinPartitions(*groups, "lane", "stream", "row")
         return arranged
 
@@ -282,7 +281,7 @@ class Query:
         capacity = None if task.harvest is None else task.harvest.capacity
         if capacity is None or not (task.options.partition_by or task.options.lanes):
             return {}
-        work = _on_partitions(measure_lanes, Arranged(task, self._widths, {}))
+        work = on_partitions(measure_lanes, (Arranged(task, self._widths, {}),), self._terms)
         frame = map_in_arrow(self._arranged, work, "measured binary")
         with jobs_named(frame.sparkSession, "winnow measures lanes"):
             cells = frame.collect()
@@ -295,18 +294,3 @@ class Query:
 
 def _field(frame: DataFrame, name: str) -> StructField:
     return StructField(name, frame.schema[name].dataType)
-
-
-def _on_partitions(
-    function: Callable[[Arranged, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
-    plan: Arranged,
-) -> ArrowFunction:
-    """Return what a Spark task runs: a function on its partition, unpickled there."""
-    work = cloudpickle.dumps((function, plan))
-
-    def run(source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        own, given = pickle.loads(work)  # noqa: S301 - written by the driver
-        yield from own(given, source)
-        settle(own)
-
-    return run

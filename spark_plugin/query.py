@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
-from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
@@ -25,17 +23,15 @@ from engine.runtime.errors import SpecError
 from engine.value_model.summary import SUMMARISED
 from spark_plugin.columns import Side, layout_of, output_schema, unite
 from spark_plugin.facts import FactJoin
-from spark_plugin.gpu import GpuTerms, bind_task, gpu_terms
+from spark_plugin.gpu import gpu_terms
 from spark_plugin.lanes import GROUP, LaneName
 from spark_plugin.measure import Measured, measure_partition
 from spark_plugin.naming import jobs_named
 from spark_plugin.on_gpu import replay_on
-from spark_plugin.outcome import settle
-from spark_plugin.session import ArrowFunction, map_in_arrow, parallelism
+from spark_plugin.partitions import on_partitions, slots
+from spark_plugin.session import map_in_arrow
 from spark_plugin.spread import by_lane
 from spark_plugin.worker import Plan
-
-_ROUNDS = 4
 
 
 def settled_lanes(frame: DataFrame, memory: Amounts, lanes: int | None) -> int:
@@ -54,16 +50,12 @@ def settled_lanes(frame: DataFrame, memory: Amounts, lanes: int | None) -> int:
         If the number is invalid.
     """
     if lanes is None:
-        return min(_slots(frame), MAX_LANES) if memory == (None, None) else 1
+        return min(slots(frame.sparkSession), MAX_LANES) if memory == (None, None) else 1
     if lanes < 1:
         raise SpecError(f"lanes is {lanes}; it must be 1 or more")
     if lanes > MAX_LANES:
         raise SpecError(too_many_lanes("1", lanes))
     return lanes
-
-
-def _slots(frame: DataFrame) -> int:
-    return _ROUNDS * parallelism(frame.sparkSession)
 
 
 class Query:
@@ -99,13 +91,13 @@ class Query:
         self._split, self._device = split, device
         self.sides, self.columns, self._settings = sides, columns, settings
         self._memory, self.lanes, self._facts = memory, lanes, facts
-        self._slots = _slots(sides[0].frame)
+        self._slots = slots(sides[0].frame.sparkSession)
         self._terms = gpu_terms(sides[0].frame.sparkSession)
 
     def replayed(self) -> DataFrame:
         """Return the output tuples, lazily; runs a job only to compare lanes with each other."""
         plan, _ = self.planned()
-        work = _on_partitions(cloudpickle.dumps((replay_on, (plan, self._where()))), self._terms)
+        work = on_partitions(replay_on, (plan, self._where()), self._terms)
         return map_in_arrow(self._arranged(self.sides, self.lanes), work, self.schema)
 
     @property
@@ -187,10 +179,8 @@ class Query:
     ) -> list[Measured]:
         """Return what every lane is like if groups have so many, in a job of its own."""
         bare = (replace(self.sides[0], payload=()), replace(self.sides[1], payload=()))
-        work = _on_partitions(
-            cloudpickle.dumps((measure_partition, (replace(plan, payload=False), buckets, kinds))),
-            self._terms,
-        )
+        given = replace(plan, payload=False), buckets, kinds
+        work = on_partitions(measure_partition, given, self._terms)
         frame = map_in_arrow(self._arranged(bare, lanes), work, "measured binary")
         with jobs_named(frame.sparkSession, "winnow measures lanes"):
             rows = frame.collect()
@@ -233,15 +223,3 @@ def _measured_curves(given: Curves, lanes: list[Measured]) -> Curves:
             ages = np.sum([lane.ages[side] for lane in lanes], axis=0)
             curves[side] = tuple((np.atleast_1d(ages) / rows).tolist())
     return curves[0], curves[1]
-
-
-def _on_partitions(work: bytes, terms: GpuTerms) -> ArrowFunction:
-    """Return what a Spark task runs: a function on its partition, unpickled there."""
-
-    def run(source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        bind_task(terms)
-        function, arguments = pickle.loads(work)  # noqa: S301 - written by the driver
-        yield from function(*arguments, source)
-        settle(function)
-
-    return run

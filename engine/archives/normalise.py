@@ -83,7 +83,7 @@ def normalise(
     row = rows if isinstance(rows, np.ndarray) else np.arange(rows, rows + table.num_rows)
     ts, importance, faults = measured(table, roles, columns)
     rejected, counts = _rejected(table, roles, faults, row)
-    keep = _with_keys(table, roles)
+    keep = with_keys(table, roles)
     good = faults == 0
     null_keys = 0 if keep is None else int(np.count_nonzero(good & ~keep))
     keep = good if keep is None else good & keep
@@ -132,7 +132,7 @@ def measured(table: pa.Table, roles: Roles, columns: JoinColumns) -> tuple[Ints,
     return ts, importance, np.where(faults == 0, own, faults) if faults.any() else own
 
 
-def _with_keys(table: pa.Table, roles: Roles) -> NDArray[np.bool_] | None:
+def with_keys(table: pa.Table, roles: Roles) -> NDArray[np.bool_] | None:
     """Return which rows have every join attribute and partition column, None if all."""
     masks = [
         table.column(name).is_valid().to_numpy()

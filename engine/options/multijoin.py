@@ -11,6 +11,7 @@ from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MOST_STREAMS
 from engine.options.by_stream import check_name
 from engine.options.several import MemoryRules
+from engine.options.shedding import MEASURED
 from engine.options.streams import JoinJob, check_reference
 from engine.options.where import DEVICES
 from engine.runtime.errors import SpecError, did_you_mean
@@ -260,6 +261,11 @@ class MultiJoinOptions(JoinJob):
     def approximate(self) -> bool:
         """Whether the join has a budget, of CPU or of memory."""
         return self.harvest is not None or self.retention is not None
+
+    @property
+    def measures(self) -> bool:
+        """Whether the capacity is to be measured."""
+        return (self.harvest or {}).get("capacity") == MEASURED
 
     @property
     def partition_by(self) -> tuple[str, ...]:

@@ -90,6 +90,7 @@ ROOMS = {
         "shipping": "",
         "spread": "rapids versions",
         "session": "connect rapids",
+        "partitions": "gpu outcome session",
         "columns": "versions hashing lanes",
         "keys": "lanes",
         "facts": "versions hashing naming rows session columns",
@@ -101,10 +102,12 @@ ROOMS = {
         "executor": (
             "versions connect gpu naming accumulators outcome rapids session archives hearing"
         ),
-        "query": "gpu lanes naming outcome spread session columns facts worker measure on_gpu",
+        "query": "gpu lanes naming partitions spread session columns facts worker measure on_gpu",
         "dataframe": "rows columns facts query",
         "multijoin_worker": "",
-        "multijoin": ("hashing lanes naming outcome rows session columns spread multijoin_worker"),
+        "multijoin": (
+            "gpu hashing lanes naming rows session partitions columns spread multijoin_worker"
+        ),
         "door": "versions naming accumulators lookup dataframe multijoin",
         "sql": "door",
         "command": "configured session executor",

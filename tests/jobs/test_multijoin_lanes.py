@@ -334,3 +334,15 @@ def test_what_does_not_go_together_is_said(options: dict[str, Any], message: str
     given = {"predicate": "equi:k", "time": "t", "window": 5} | options
     with pytest.raises((SpecError, InputError), match=message):
         multijoin(roomed(1, 5), **given)
+
+
+def test_what_indexes_cost_is_what_capacities_are_divided_by() -> None:
+    tables = roomed(19, 200, ("north", "south"))
+    given = {"predicate": "band:v:0.1", "time": "t", "window": 9, "partition_by": "room", **SHED}
+    found = [
+        [own["capacity"] for own in multijoin(tables, capacity=500, probe=probe, **given).report[
+            "lanes"]["by_lane"]]
+        for probe in ("scan", "index")
+    ]  # fmt: skip
+    assert found[0] != found[1]
+    assert [sum(own) for own in found] == pytest.approx([500, 500])

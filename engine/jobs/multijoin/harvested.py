@@ -13,7 +13,7 @@ from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import harvest_orders
 from engine.jobs.multijoin.read import FOREVER
 from engine.multiway.fractions.indexed import IndexCosts
-from engine.multiway.fractions.profile import JoinProfile
+from engine.multiway.fractions.profile import JoinProfile, Scores
 from engine.multiway.harvest.adapt import Setting, measured_costs
 from engine.multiway.harvest.operator import GrubJoin
 from engine.multiway.harvest.prober import CHUNK, MakeProber, OutputBatch
@@ -52,6 +52,34 @@ class Harvested(NamedTuple):
     """Its keys are "used" and "reason"."""
 
 
+def profile_of(
+    found: Measures, windows: Windows, orders: list[list[int]], settings: HarvestSettings,
+    costs: IndexCosts | None, scores: Scores | None = None,
+) -> JoinProfile:  # fmt: skip
+    """Return a join as its measures have it; without scores its matches are of any age alike."""
+    return JoinProfile(
+        (found.rates * settings.per_second).tolist(),
+        ((windows.size + 1) / settings.per_second).tolist(),
+        basic_counts(windows, settings.basic_window),
+        orders,
+        found.selectivities.tolist(),
+        scores,
+        costs,
+    )
+
+
+def index_costs_of(
+    task: MultiJoinTask, streams: MultiStreams, orders: list[list[int]]
+) -> IndexCosts | None:
+    """Return the costs of hops with indexes, as measured; None of a join that scans."""
+    settings = task.harvest
+    if settings is None or settings.probe != "index":
+        return None
+    return measured_costs(
+        streams, task.windows, task.options.predicate, orders, settings.basic_window
+    )
+
+
 def kept_fractions(
     found: Measures,
     windows: Windows,
@@ -63,14 +91,7 @@ def kept_fractions(
 
     By the streams' average rates and selectivities: the optimisation is static.
     """
-    join = JoinProfile(
-        (found.rates * settings.per_second).tolist(),
-        ((windows.size + 1) / settings.per_second).tolist(),
-        basic_counts(windows, settings.basic_window),
-        orders,
-        found.selectivities.tolist(),
-        indexes=costs,
-    )
+    join = profile_of(found, windows, orders, settings, costs)
     assert settings.capacity is not None  # noqa: S101 - the settings demand it
     throttle = min(1.0, settings.capacity / join.full_cost) if join.full_cost else 1.0
     return keep_fractions(join, throttle).keep
@@ -124,11 +145,7 @@ class HarvestRun:
         )
         self._keep: list[float] | None = None
         if settings.shedding == "random-drop":
-            costs = None
-            if settings.probe == "index":
-                costs = measured_costs(
-                    streams, task.windows, options.predicate, self.orders, settings.basic_window
-                )
+            costs = index_costs_of(task, streams, self.orders)
             fractions = kept_fractions(found, task.windows, self.orders, settings, costs)
             self._keep = fractions.tolist()
         prober: MakeProber | None = None

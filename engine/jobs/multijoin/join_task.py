@@ -28,7 +28,7 @@ from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.predicate import Predicate, condition
 from engine.multiway.streams import Windows, windows_of
 from engine.options.multijoin import AUTO, ROWS, JoinStream, MultiJoinOptions
-from engine.options.shedding import HARVEST_TIMES, MEASURED
+from engine.options.shedding import HARVEST_TIMES
 from engine.runtime.errors import SpecError
 from engine.runtime.streams import SIDES
 from engine.runtime.time_units import parse_instant, parse_ticks, parse_window
@@ -60,8 +60,6 @@ class MultiJoinTask:
     threads: int | None = None
     draft: Place | None = None
     """Folder for the part of the dataset; None to count only."""
-    measures: bool = False
-    """Whether the capacity is to be measured; until then it is 1."""
     tried: bool = True
     """Whether a harvested join and the exact one are tried before it begins."""
     priors: tuple[PairPrior, ...] = ()
@@ -108,7 +106,6 @@ def open_join(options: MultiJoinOptions) -> MultiJoinTask:
         expire_every,
         _harvest(options, unit),
         (),
-        measures=(options.harvest or {}).get("capacity") == MEASURED,
         priors=_priors(options.profiles, options.names, windows, unit),
     )
 
@@ -175,8 +172,8 @@ def _harvest(options: MultiJoinOptions, unit: str) -> HarvestSettings | None:
     if options.harvest is None:
         return None
     given = dict(options.harvest)
-    if given.get("capacity") == MEASURED:
-        given["capacity"] = 1.0
+    if options.measures:
+        given["capacity"] = 1.0  # until it is measured
     for name in HARVEST_TIMES:
         given[name] = _ticks(str(given[name]), unit, "--" + name.replace("_", "-")) or 0
     given.setdefault("per_second", TICKS[unit])

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from engine.archives.canonical import canonical
-from engine.archives.normalise import decoded
+from engine.archives.normalise import decoded, with_keys
 from engine.archives.roles import JoinColumns
+from engine.jobs.multijoin.harvested import index_costs_of, profile_of
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import harvest_orders
 from engine.jobs.multijoin.read import Share, read_streams
@@ -105,8 +106,8 @@ def _rows_by_group(task: MultiJoinTask) -> Counter[Group]:
 
 def _counted(table: pa.Table, source: StreamSource, columns: JoinColumns) -> dict[Group, int]:
     names = source.roles.partition_by
-    whole = np.logical_and.reduce([table.column(name).is_valid().to_numpy() for name in names])
-    table = table.filter(pa.array(whole))
+    whole = with_keys(table, source.roles)
+    table = table if whole is None else table.filter(pa.array(whole))
     values = [
         canonical(table.column(name), kind)
         for name, kind in zip(names, columns.groups, strict=True)
@@ -154,13 +155,9 @@ def lane_profile(task: MultiJoinTask, streams: MultiStreams) -> JoinProfile:
         streams, windows, options.predicate, options.names, options.loops.order,
         settings.basic_window,
     )  # fmt: skip
-    return JoinProfile(
-        (found.rates * settings.per_second).tolist(),
-        ((windows.size + 1) / settings.per_second).tolist(),
-        basic_counts(windows, settings.basic_window),
-        orders,
-        found.selectivities.tolist(),
-        _scores(found, windows, orders, settings),
+    costs = index_costs_of(task, streams, orders)
+    return profile_of(
+        found, windows, orders, settings, costs, _scores(found, windows, orders, settings)
     )
 
 

@@ -60,4 +60,4 @@ def with_capacity(task: MultiJoinTask, sample: Ints) -> MultiJoinTask:
         )
     capacity = float(f"{comparisons / spent:.2g}")
     _log.info("winnow: comparisons a second of this machine: --capacity %g", capacity)
-    return replace(task, harvest=replace(task.harvest, capacity=capacity), measures=False)
+    return replace(task, harvest=replace(task.harvest, capacity=capacity))

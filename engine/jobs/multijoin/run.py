@@ -59,7 +59,7 @@ def _tasks(whole: MultiJoinTask, executor: Executor, stages: Stages) -> list[Mul
     if times.size:
         first, last = int(times.min()), int(times.max())
         whole = replace(whole, edges=(*time_bins(first, last), last + 1))
-    if whole.measures:
+    if options.measures:
         with stages.timed("capacity"):
             whole = with_capacity(whole, times)
     if options.partition_by or options.lanes:
