@@ -222,9 +222,7 @@ class SimulatedDevice:
 
 def _simulated() -> bool:
     """Return whether numba's CUDA simulator is switched on (``NUMBA_ENABLE_CUDASIM=1``)."""
-    from numba import config  # noqa: PLC0415 - numba is slow to import
-
-    return bool(config.ENABLE_CUDASIM)
+    return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in {"", "0"}
 
 
 def gpu_seen() -> tuple[bool, str]:

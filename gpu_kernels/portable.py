@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
-from numba.extending import register_jitable
-
 F = TypeVar("F", bound=Callable[..., Any])
 Integer: TypeAlias = Any
 """An integer within device code."""
 
 _waiting: list[Callable[..., Any]] = []
-"""Portable functions that compiled GPU code does not know yet."""
+_waiting_on_cpu: list[Callable[..., Any]] = []
+"""`_waiting`, `_waiting_on_cpu`: Portable functions that compiled code does not know yet."""
 _known: set[Callable[..., Any]] = set()
 
 
@@ -33,12 +32,24 @@ def portable(function: F) -> F:
     callable
         `function` itself, callable from numba code.
     """
-    if function in _known:
-        return function
-    registered: F = register_jitable(forceinline=True)(function)
-    _known.add(function)
-    _waiting.append(function)
-    return registered
+    if function not in _known:
+        _known.add(function)
+        _waiting.append(function)
+        _waiting_on_cpu.append(function)
+    return function
+
+
+def register_on_cpu() -> None:
+    """Make every portable function callable from compiled code.
+
+    This is a separate step because numba is slow to load. What compiles calls it first.
+    """
+    if not _waiting_on_cpu:
+        return
+    from numba.extending import register_jitable  # noqa: PLC0415 - only where code is compiled
+
+    while _waiting_on_cpu:
+        register_jitable(forceinline=True)(_waiting_on_cpu.pop())
 
 
 def register_on_gpu() -> None:

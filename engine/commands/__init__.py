@@ -19,7 +19,7 @@ from engine.commands.parser import parsed
 from engine.options.command import Command
 from engine.options.meanings import MEANINGS
 from engine.runtime.errors import SpecError, WinnowError, did_you_mean
-from engine.runtime.host import keep_freed_memory
+from engine.runtime.host import keep_freed_memory, kept_for_good
 from engine.runtime.kept import COMPILED
 from engine.runtime.plugins import plugins
 from engine.runtime.skipped_imports import skip_pandas
@@ -98,7 +98,8 @@ def main(
                 keep_freed_memory()
                 if alone:
                     COMPILED.tell = lambda line: print(f"{said}: {line}", file=sys.stderr)  # noqa: T201
-                module = known.load(name)
+                with kept_for_good() if alone else nullcontext():
+                    module = known.load(name)
                 if alone:
                     skip_pandas()
                 command, values = parsed(words, {name: module.COMMAND})

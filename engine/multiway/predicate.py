@@ -13,8 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import numba
-
 from engine.multiway.streams import Attributes
 from engine.runtime.errors import SpecError, did_you_mean
 from engine.runtime.jit import inlined
@@ -229,8 +227,7 @@ def _function(name: str, text: str) -> Theta:
     return found  # type: ignore[no-any-return]
 
 
-_VECTOR = numba.types.Array(numba.float64, 1, "C")
-_SIGNATURE = numba.boolean(_VECTOR, _VECTOR)
+_SIGNATURE = "boolean(float64[::1], float64[::1])"
 
 
 class Condition(NamedTuple):

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from numba import config
-
 from engine.replay import kernel
 from engine.replay.layout import CommonRules, ReplayRules
+from engine.runtime.deferred import LEFT
+from engine.runtime.jit import NEVER
 from gpu_kernels.pool import Pool, no_pool
 
 TUPLES = 1_000_000
@@ -44,7 +44,7 @@ class Kernels:
         self._common = CommonRules(*rules), no_pool() if pool is None else pool
         self._kind = type(rules), pool is None
         self._spares = spares
-        self._settled = bool(config.DISABLE_JIT) or rows > LANE_TUPLES
+        self._settled = NEVER or rows > LANE_TUPLES
 
     def choose(self, tuples: int, arguments: tuple[Any, ...]) -> tuple[ReplayRules, Pool | None]:
         """Return the rules and the pool, whose types tell the kernel, for a batch.
@@ -56,7 +56,7 @@ class Kernels:
         arguments : tuple
             What the kernel takes between the two.
         """
-        if not self._settled:
+        if not self._settled and not LEFT.is_some():
             _REPLAYED[self._kind] += tuples
             self._settled = _REPLAYED[self._kind] > TUPLES or _is_there(self._own, arguments)
             if not (self._settled or self._spares):

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 
 from engine.lanes.profile import LaneProfile, SideProfile
@@ -248,8 +247,8 @@ _ARRIVAL, _NOW, _SAMPLED = 7, 6, 3
 
 @cache
 def _callback(function: Callable[..., float], numbers: int) -> Pointer:
-    """Return the pointer to a function of so many numbers; signatures are slow to look up."""
-    return pointer(function, numba.float64(*(numba.float64,) * numbers))
+    """Return the pointer to a function of so many numbers."""
+    return pointer(function, f"float64({', '.join(['float64'] * numbers)})")
 
 
 def _zero(imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float) -> float:  # noqa: ARG001

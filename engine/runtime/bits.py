@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
+from engine.runtime.deferred import Intrinsic
 from engine.runtime.jit import kernel
-from engine.runtime.stand_ins import INTRINSICS
 
 _BLOCK = 4  # log2 of the words that are counted together
 BLOCK = 64 << _BLOCK
@@ -19,31 +15,10 @@ BLOCK = 64 << _BLOCK
 _FEW = 2 << _BLOCK  # words that are counted one by one
 
 
-def _of_word(word: Any, emit: Callable[[Any, Any], Any]) -> Any:  # noqa: ANN401 - numba's
-    """Return the type and the code of an instruction that makes an int64 of a uint64."""
-    if word != types.uint64:
-        return None
-
-    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:  # noqa: ANN401
-        return emit(builder, args[0])
-
-    return types.int64(word), codegen
-
-
-@intrinsic
-def population(_typing_context: Any, word: Any) -> Any:  # noqa: ANN401 - numba's
-    """Return the number of bits of a uint64 that are set."""
-    return _of_word(word, lambda builder, own: builder.ctpop(own))
-
-
-@intrinsic
-def lowest(_typing_context: Any, word: Any) -> Any:  # noqa: ANN401 - numba's
-    """Return the place of the lowest bit of a uint64 that is set; undefined for 0."""
-    return _of_word(word, lambda builder, own: builder.cttz(own, ir.IntType(1)(1)))
-
-
-INTRINSICS[population] = lambda word: int(word).bit_count()
-INTRINSICS[lowest] = lambda word: (int(word) & -int(word)).bit_length() - 1
+population = Intrinsic("population", lambda word: int(word).bit_count())
+"""Return the number of bits of a uint64 that are set."""
+lowest = Intrinsic("lowest", lambda word: (int(word) & -int(word)).bit_length() - 1)
+"""Return the place of the lowest bit of a uint64 that is set; undefined for 0."""
 
 
 @kernel

@@ -29,20 +29,20 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 
-from engine.runtime.interpreted import interpret
+from engine.runtime.interpreted import CALL, interpret
 from engine.runtime.kept import ANY_PROCESSOR, COMPILED, kernel_cache, shipped_kernels
 from engine.runtime.passes import calls_parts, fixed_fields, passes
 from engine.runtime.skipped_imports import skip_blas
 from engine.runtime.source import PACKAGES, module_digest
 from engine.runtime.translated import NotInterpretedError
+from gpu_kernels.portable import register_on_cpu
 
 skip_blas()
 
 _LEVEL_OF_CASES = 1
 """LLVM's level, of entries of which there is one for each case: no slower than at level 3."""
-PATIENCE, _CALL = 2_000_000, 100
-"""Steps of loops that a process interprets of a kernel before it compiles it, and those that a call
-counts for."""
+PATIENCE = 2_000_000
+"""Steps of loops that a process interprets of a kernel before it compiles it."""
 _CACHE, _SHIPPED = kernel_cache(), shipped_kernels()
 
 
@@ -295,7 +295,7 @@ class Entry(CPUDispatcher):  # type: ignore[misc]
                 # another thread may have given it up meanwhile
                 self._ways = [way for way in self._ways if way != fast]
             else:
-                self._steps += steps + _CALL
+                self._steps += steps + CALL
                 return found
         return self(*given)
 
@@ -304,6 +304,7 @@ class Entry(CPUDispatcher):  # type: ignore[misc]
         with global_compiler_lock:
             collects = gc.isenabled()
             gc.disable()
+            register_on_cpu()
             try:
                 return super().compile(sig)
             finally:

@@ -1,10 +1,12 @@
-"""Memory of this machine, and glibc's settings for it."""
+"""Memory of this machine, and the settings of glibc and Python for it."""
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
@@ -28,3 +30,14 @@ def keep_freed_memory() -> None:
         library = ctypes.CDLL(None)
         library.mallopt(_MMAP_THRESHOLD, _MAPPED)
         library.mallopt(_TRIM_THRESHOLD, _REUSED)
+
+
+@contextmanager
+def kept_for_good() -> Iterator[None]:
+    """Have Python's garbage collector pass over what is made in the block, as modules are."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -32,8 +32,9 @@ from engine.runtime.translated import (
     source_tree,
 )
 
-MOST_STEPS = 400_000
-"""Of loops that an interpreted kernel may take in a call: half a second."""
+MOST_STEPS, CALL = 400_000, 100
+"""Of loops: what an interpreted kernel may take in a call, half a second; what a call counts for
+itself."""
 
 
 class _Steps:
@@ -41,17 +42,20 @@ class _Steps:
 
     def __init__(self) -> None:
         self._left: list[None] = []
+        self._most = 0
         self.take = self._left.pop
         """Called at every step; `IndexError` when none is left."""
 
-    def fill(self) -> None:
-        """Allow all of them."""
-        self._left.extend([None] * (MOST_STEPS - len(self._left)))
+    def fill(self, most: int) -> None:
+        """Allow so many, and no more."""
+        self._most = most
+        del self._left[most:]
+        self._left.extend([None] * (most - len(self._left)))
 
     @property
     def taken(self) -> int:
         """Steps since then."""
-        return MOST_STEPS - len(self._left)
+        return self._most - len(self._left)
 
 
 _STEPS = _Steps()
@@ -85,7 +89,9 @@ def _function(function: Any, *, fast: bool) -> FunctionType:  # noqa: ANN401 - c
     return made
 
 
-def interpret(function: Any, given: tuple[Any, ...], *, fast: bool) -> tuple[Any, int]:  # noqa: ANN401
+def interpret(
+    function: Any, given: tuple[Any, ...], *, fast: bool, most: int = MOST_STEPS  # noqa: ANN401
+) -> tuple[Any, int]:  # fmt: skip
     """Run a kernel in Python.
 
     Parameters
@@ -95,6 +101,8 @@ def interpret(function: Any, given: tuple[Any, ...], *, fast: bool) -> tuple[Any
         Its arguments, which are as they were if it cannot be run.
     fast : bool
         The way.
+    most : int
+        Steps of loops that it may take.
 
     Returns
     -------
@@ -104,7 +112,7 @@ def interpret(function: Any, given: tuple[Any, ...], *, fast: bool) -> tuple[Any
     Raises
     ------
     NotInterpretedError
-        If it cannot be run, or takes more than `MOST_STEPS`.
+        If it cannot be run, or takes more than `most` steps.
     """
 
     def pointed_to(pointer: Pointer) -> FunctionType:
@@ -116,7 +124,7 @@ def interpret(function: Any, given: tuple[Any, ...], *, fast: bool) -> tuple[Any
         try:
             arguments = Arguments(given, pointed_to, fast=fast)
             own = [arguments.given(each) for each in given]
-            _STEPS.fill()
+            _STEPS.fill(most)
             found = arguments.returned(_function(function, fast=fast)(*own))
         except Exception as error:  # anything that compiled code does otherwise, or raises itself
             raise NotInterpretedError(str(error)) from error

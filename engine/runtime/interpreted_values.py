@@ -163,7 +163,7 @@ class Arguments:
         self._rows: dict[int, tuple[_Array, Rows]] = {}
         self._tuples: list[tuple[Any, Any]] = []
         size = self.steps = 0
-        for array in _arrays(given):
+        for array in arrays_in(given):
             if array.dtype.names:
                 size += _OF_RECORDS * array.nbytes
                 self.steps += _STEPS_OF_RECORD * array.size
@@ -254,13 +254,13 @@ def _of_numpy(value: Any) -> Any:  # noqa: ANN401 - a number or None
     return np.float64(value) if type(value) is float else value
 
 
-def _arrays(values: Iterable[Any]) -> Iterator[_Array]:
+def arrays_in(values: Iterable[Any]) -> Iterator[_Array]:
     """Yield all arrays, those within tuples as well."""
     for value in values:
         if isinstance(value, np.ndarray):
             yield value
         elif isinstance(value, tuple):
-            yield from _arrays(value)
+            yield from arrays_in(value)
 
 
 def _root(array: _Array) -> _Array:

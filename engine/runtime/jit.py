@@ -5,26 +5,25 @@ helper in another file changes, and goes by the place of that file, which is ano
 application that ships it. Here a function's folder in the cache is named after its module and a
 digest of all source that can end up in its code (`engine.runtime.source`): an edit starts fresh
 folders for what depends on it and no others, and whoever has the same source, installed or in an
-archive, shares what was compiled. `engine.runtime.entries` says how.
+archive, shares what was compiled. `engine.runtime.entries` says how. Numba is loaded when it is
+needed (`engine.runtime.deferred`).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar, cast
 
-import numba
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from engine.runtime.entries import entry
-from engine.runtime.stand_ins import INTRINSICS
+from engine.runtime.deferred import Deferred, Intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+NEVER = os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}
+"""Whether nothing is compiled: kernels are the functions that they are written as."""
 nth = np.uint64
 """An index as compiled code takes it: unsigned, which spares the test for one from the end."""
 NONE = -1
@@ -45,10 +44,10 @@ def jit(function: F, *, cached: bool = True, **options: bool | str) -> F:
     Plain IEEE float64: no fast-math and no fused multiply-add (contract, section 3). Functions
     built from closures need ``cached=False``: numba cannot tell their cached code apart.
     """
-    if numba.config.DISABLE_JIT:
+    if NEVER:
         return function
-    compiled: Any = entry(function, kept=cached, nogil=True, error_model="numpy", **options)
-    return cast("F", compiled)
+    told = {"nogil": True, "error_model": "numpy", **options}
+    return cast("F", Deferred(function, cached, told))
 
 
 def kernel(function: F) -> F:
@@ -83,36 +82,12 @@ def inlined(function: F) -> F:
     return jit(function, _nrt=False, inline="always")
 
 
-@intrinsic
-def prefetch(typing_context: Any, array: Any, index: Any) -> Any:  # noqa: ANN401, ARG001 - numba's
-    """Ask for the cache line in which ``array[index]`` begins; `index` must be in range.
+prefetch = Intrinsic("prefetch", None)
+"""Ask for the cache line in which ``array[index]`` begins; `index` must be in range.
 
-    A hint only: no result depends on it. What a batch will touch is known ahead, so that at 100
-    times the size of P1's table 1 a tuple's key is in the cache when its turn comes.
-    """
-    del typing_context
-    if not isinstance(array, types.Array) or array.ndim != 1:
-        return None
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
-        kind = signature.args[0]
-        view = context.make_array(kind)(context, builder, args[0])
-        place = cgutils.get_item_pointer(context, builder, kind, view, [args[1]])
-        byte_pointer = ir.IntType(8).as_pointer()
-        word = ir.IntType(32)
-        hint = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(ir.VoidType(), [byte_pointer, word, word, word]),
-            "llvm.prefetch.p0",
-        )
-        address = builder.bitcast(place, byte_pointer)
-        builder.call(hint, [address, word(0), word(3), word(1)])
-        return context.get_dummy_value()
-
-    return types.none(array, types.intp), codegen
-
-
-INTRINSICS[prefetch] = None
+A hint only: no result depends on it. What a batch will touch is known ahead, so that at 100 times
+the size of P1's table 1 a tuple's key is in the cache when its turn comes.
+"""
 
 
 @kernel

@@ -1,7 +1,4 @@
-"""Pointers to functions, which a kernel takes as arguments.
-
-`numba.experimental.function_type` tells numba their types.
-"""
+"""Pointers to functions, which a kernel takes as arguments."""
 
 from __future__ import annotations
 
@@ -9,24 +6,21 @@ from collections.abc import Callable
 from functools import cache, cached_property
 from typing import Any
 
-import numba
-import numba.experimental.function_type
-from numba.core import types
-from numba.extending import register_jitable
-
 from engine.runtime.source import PACKAGES
+from gpu_kernels.portable import register_on_cpu
 
 
-class Pointer(types.WrapperAddressProtocol):
+class Pointer:
     """A pointer to a function, which is compiled when its address is first asked for.
 
     Parameters
     ----------
     function : callable
-    signature : numba signature
+    signature : str
+        As numba writes it: ``float64(float64)``.
     """
 
-    def __init__(self, function: Callable[..., Any], signature: Any) -> None:  # noqa: ANN401
+    def __init__(self, function: Callable[..., Any], signature: str) -> None:
         self.function, self._signature = function, signature
 
     @property
@@ -36,20 +30,34 @@ class Pointer(types.WrapperAddressProtocol):
 
     @cached_property
     def _compiled(self) -> Any:  # noqa: ANN401 - numba's
-        return numba.cfunc(self._signature)(register_jitable(self.function))
+        from numba import cfunc  # noqa: PLC0415 - numba is slow to load
+        from numba.extending import register_jitable  # noqa: PLC0415 - the same
+
+        register_on_cpu()
+        return cfunc(self._signature)(register_jitable(self.function))
+
+    @property
+    def _numba_type_(self) -> Any:  # noqa: ANN401 - numba's
+        return _type_of(self._signature)
 
     def __wrapper_address__(self) -> int:
         """Return the address, for numba."""
         address: int = self._compiled.address
         return address
 
-    def signature(self) -> Any:  # noqa: ANN401 - numba's
-        """Return the signature, for numba."""
-        return self._signature
+
+@cache
+def _type_of(signature: str) -> Any:  # noqa: ANN401 - numba's
+    """Return the type of a pointer."""
+    import numba.experimental.function_type  # noqa: F401, PLC0415 - tells numba how to take it
+    from numba.core import sigutils, types  # noqa: PLC0415 - numba is slow to load
+
+    arguments, returned = sigutils.normalize_signature(signature)
+    return types.FunctionType(returned(*arguments))
 
 
 @cache
-def pointer(function: Callable[..., Any], signature: Any) -> Pointer:  # noqa: ANN401 - numba's
+def pointer(function: Callable[..., Any], signature: str) -> Pointer:
     """Return a pointer to a function; a user's is compiled now, so that its faults show."""
     found = Pointer(function, signature)
     if not found.is_ours:

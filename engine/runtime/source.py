@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib import resources
+from importlib import metadata, resources
 from importlib.resources.abc import Traversable
-
-import numba
 
 PACKAGES = ("engine", "gpu_kernels")
 UNCOMPILED = ("engine/commands", "engine/jobs/replay")
@@ -22,9 +21,15 @@ _WORD = re.compile(r"\w+")
 
 
 @cache
+def _compiler() -> str:
+    """Return numba's version, without loading numba."""
+    return metadata.version("numba")
+
+
+@cache
 def source_digest() -> str:
     """Return a digest of all source that results can depend on, and of numba's version."""
-    digest = hashlib.sha256(numba.__version__.encode())
+    digest = hashlib.sha256(_compiler().encode())
     for package in PACKAGES:
         found = dict(_sources(resources.files(package), package))
         for name in sorted(found):
@@ -58,7 +63,8 @@ def module_digest(module: str) -> str:
     module : str
         Such as ``engine.replay.kernel``.
     """
-    digest = hashlib.sha256(f"{numba.__version__} {numba.config.OPT}".encode())
+    level = os.environ.get("NUMBA_OPT", "")
+    digest = hashlib.sha256(f"{_compiler()} {level}".encode())
     for name in sorted(imported_by(module)):
         digest.update(f"{name}\n{source_of(name)}".encode())
     return digest.hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""What interpreted kernels call in place of numpy's functions and of numba's intrinsics."""
+"""What interpreted kernels call in place of numpy's functions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ import numpy as np
 
 from engine.runtime.interpreted_values import Rows, Table, array_of, plain, viewed
 
-INTRINSICS: dict[Any, Callable[..., Any] | None] = {}
-"""In place of numba's intrinsics; None: nothing, they are hints."""
 _SIGN, _WORD = 1 << 63, 1 << 64
 
 

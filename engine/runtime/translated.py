@@ -10,13 +10,11 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-from numba.core.dispatcher import Dispatcher
 
 from engine.runtime.interpreted_values import viewed
 from engine.runtime.source import PACKAGES, source_of
 from engine.runtime.stand_ins import (
     FAST,
-    INTRINSICS,
     LIBRARY,
     ROUNDS_ELSEWHERE,
     bits,
@@ -128,7 +126,7 @@ class Translation(ast.NodeTransformer):
         if value is _LOCAL or not isinstance(node.ctx, ast.Load):
             return None
         hint = node.id if isinstance(node, ast.Name) else node.attr
-        if isinstance(value, (Dispatcher, FunctionType)):
+        if isinstance(value, FunctionType) or hasattr(value, "py_func"):
             if not (value.__module__ or "").startswith("numpy"):
                 value = self._translated(value)
             return self.named(value, hint)
@@ -164,10 +162,9 @@ class Translation(ast.NodeTransformer):
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         """Leave hints out."""
-        if isinstance(node.value, ast.Call):
-            called = self.found(node.value.func)
-            if called in INTRINSICS and INTRINSICS[called] is None:
-                return ast.Pass()
+        called = self.found(node.value.func) if isinstance(node.value, ast.Call) else _LOCAL
+        if getattr(called, "stand_in", _LOCAL) is None:
+            return ast.Pass()
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
@@ -179,7 +176,7 @@ class Translation(ast.NodeTransformer):
             raise NotInterpretedError("the order of equal values")
         stands = None
         if called is not _LOCAL and callable(called):
-            stands = INTRINSICS.get(called) or self.stand_in(called)
+            stands = getattr(called, "stand_in", None) or self.stand_in(called)
         elif isinstance(node.func, ast.Attribute) and node.func.attr == "sum":
             node.args, stands = [node.func.value, *node.args], summed
         if stands is None:

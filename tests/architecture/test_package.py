@@ -71,7 +71,7 @@ def test_what_was_compiled_is_found_again_from_another_archive(tmp_path: Path) -
         "import numpy as np, engine, sys\n"
         "from engine.runtime.jit import shell_sorted as f\n"
         "f(np.array([3, 1, 2]), 0, 3)\n"
-        "print(engine.__file__, sum(f.stats.cache_hits.values()), f.stats.cache_path)\n"
+        "print(engine.__file__, sum(f.entry.stats.cache_hits.values()), f.entry.stats.cache_path)\n"
     )
     seen = []
     for place in ("one", "two"):

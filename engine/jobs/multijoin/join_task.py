@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numba
-
 from engine.archives.families import plain_type
 from engine.archives.normalise import FaultTally, bad_rows_error
 from engine.archives.roles import JoinColumns, Roles, check_importance, check_present, common_time
@@ -130,9 +128,11 @@ def _check_function(predicate: Predicate) -> None:
     """Raise `SpecError` if the function of a predicate cannot be compiled."""
     if predicate.function is None:
         return
+    from numba.core.errors import NumbaError  # noqa: PLC0415 - numba is slow to load
+
     try:
         condition(predicate)
-    except (numba.core.errors.NumbaError, TypeError, AttributeError) as error:
+    except (NumbaError, TypeError, AttributeError) as error:
         why = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise SpecError(
             f"function {predicate.name} of predicate {predicate.text} cannot be compiled ({why}): "

@@ -60,10 +60,10 @@ def test_what_compiled_code_calls_is_compiled_for_it_alone() -> None:
 
     outer = jit(twice, cached=False)
     assert outer(np.ones(1)) == 4.0
-    assert len(inner.part.overloads) == 1  # type: ignore[attr-defined]
-    assert not inner.overloads  # type: ignore[attr-defined]
+    assert len(inner.entry.part.overloads) == 1  # type: ignore[attr-defined]
+    assert not inner.entry.overloads  # type: ignore[attr-defined]
     assert inner(np.ones(1)) == 2.0
-    assert len(inner.overloads) == 1  # type: ignore[attr-defined]
+    assert len(inner.entry.overloads) == 1  # type: ignore[attr-defined]
 
 
 def test_a_full_disk_is_told_once_and_the_kernel_runs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,7 +88,7 @@ def sorts(kernel: Entry, size: int = 30) -> None:
 
 def test_a_kernel_is_compiled_once_patience_is_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(COMPILED, "always", False)
-    kernel: Entry = jit(shell_sorted.py_func, cached=False)
+    kernel = jit(shell_sorted.py_func, cached=False).entry
     kernel.patience = 1000
     sorts(kernel)
     assert not kernel.overloads
@@ -110,7 +110,7 @@ def test_records_that_are_copied_count_as_steps() -> None:
 
 def test_a_kernel_is_compiled_for_much_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(COMPILED, "always", False)
-    kernel: Entry = jit(shell_sorted.py_func, cached=False)
+    kernel = jit(shell_sorted.py_func, cached=False).entry
     sorts(kernel, 100_000)
     assert len(kernel.overloads) == 1
 
@@ -119,7 +119,7 @@ def test_nothing_is_interpreted_where_all_is_to_be_compiled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(COMPILED, "always", True)
-    kernel: Entry = jit(shell_sorted.py_func, cached=False)
+    kernel = jit(shell_sorted.py_func, cached=False).entry
     sorts(kernel)
     assert len(kernel.overloads) == 1
 

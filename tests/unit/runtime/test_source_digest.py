@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from types import ModuleType
 
-import numba
 import pytest
 
 from engine.replay import kernel
 from engine.runtime import source
+from engine.runtime.deferred import Deferred
 from engine.runtime.source import imported_by, module_digest, source_of
 
 KERNEL = "engine.replay.kernel"
@@ -79,7 +79,7 @@ def test_every_function_that_compiled_code_names_is_in_its_digest() -> None:
         named = [known[name] for name in code.co_names if name in known]
         inside = [own for own in named if isinstance(own, ModuleType)]
         called = named + [getattr(own, name, None) for own in inside for name in code.co_names]
-        waiting += [own for own in called if isinstance(own, numba.core.dispatcher.Dispatcher)]
+        waiting += [own for own in called if isinstance(own, Deferred)]
     modules = {function.__module__ for function in seen}
     assert len(modules) > 8
     assert modules <= imported_by(KERNEL)
