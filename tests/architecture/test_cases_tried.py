@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import cases_tried
+import long_tests
 import pytest
 import thorough
 from places import ROOT, TESTS
@@ -110,3 +111,40 @@ def test_kernels_of_each_kind_are_tried_where_kernels_changed(
     assert not thorough.of_each_kind()
     changed.append("engine/replay/admit.py")
     assert thorough.of_each_kind()
+
+
+def test_long_tests_are_tried_where_what_they_use_has_changed(
+    changed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cases_tried, "LONG", {"tests/jobs/test_sweep.py::test_b"})
+    items = [*cases(JOB, "test_a", 2), *cases(JOB, "test_b", 2), *cases(UNIT, "test_b", 2)]
+    kept, others = cases_tried.tried(items, 2)
+    assert [own[:2] for own in others] == [(JOB, "test_b")] * 2
+    assert len(kept) == 4
+    changed.append("engine/jobs/bound/run.py")
+    cases_tried.in_full.cache_clear()
+    assert not cases_tried.tried(items, 2)[1]
+
+
+def test_those_that_are_long_are_there_and_compare_with_no_oracle() -> None:
+    assert long_tests.LONG
+    for own in long_tests.LONG:
+        file, name = own.split("::")
+        assert f"\ndef {name}(" in (ROOT / file).read_text(), f"{own}: write long_tests.txt anew"
+        assert not long_tests.compares(ROOT / file, name), own
+
+
+def test_an_oracle_is_known_through_helpers() -> None:
+    assert long_tests.compares(UNIT, "test_outputs_are_those_of_the_definition")
+    assert not long_tests.compares(Path(__file__), "cases")
+
+
+def test_what_took_long_is_read_from_a_run(tmp_path: Path) -> None:
+    run = tmp_path / "run.xml"
+    rows = [("jobs.test_sweep", "test_a[x]", 1.9), ("jobs.test_sweep", "test_b[x]", 2.0),
+            ("architecture.test_package", "test_c", 9)]  # fmt: skip
+    run.write_text("<suite>{}</suite>".format("".join(
+        f'<testcase classname="tests.{file}" name="{name}" time="{took}"/>'
+        for file, name, took in rows
+    )))  # fmt: skip
+    assert long_tests.long_in([str(run)]) == ["tests/jobs/test_sweep.py::test_b"]

@@ -1,9 +1,9 @@
 """Which cases of a parametrised test are tried, with ``pytest --cases N``, as `make test` does.
 
-That is N of each test function, the first among them; or all where something changed that the test
-uses. `$WINNOW_CHANGED` names the files that changed: `make test` asks git, `.ci/run` takes the last
-commits. A test uses the folders from which it imports, by itself or through what tests share; and
-all that kernels of replays are made of, if any of that.
+That is N of each test function, the first among them, and none of a long one (`long_tests`); or all
+where something changed that the test uses. `$WINNOW_CHANGED` names the files that changed: `make
+test` asks git, `.ci/run` takes the last commits. A test uses the folders from which it imports, by
+itself or through what tests share; and all that kernels of replays are made of, if any of that.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 from zlib import crc32
 
+from long_tests import LONG
 from places import ORACLE, ROOT, SUPPORT
 from thorough import CHANGED, KERNELS, THOROUGH
 
@@ -63,8 +64,11 @@ def tried(items: Sequence[Some], most: int) -> tuple[list[Some], list[Some]]:
         cases.setdefault((item.path, name), []).append(item)
     kept: set[Some] = set()
     for (path, name), own in cases.items():
-        everything = THOROUGH or len(own) <= most or in_full(path)
-        kept.update(own if everything else spread(own, most, crc32(name.encode())))
+        if THOROUGH or in_full(path):
+            kept.update(own)
+        elif f"{path.relative_to(ROOT)}::{name}" not in LONG:
+            few = len(own) <= most
+            kept.update(own if few else spread(own, most, crc32(name.encode())))
     return [item for item in items if item in kept], [item for item in items if item not in kept]
 
 
