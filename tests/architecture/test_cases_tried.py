@@ -141,7 +141,7 @@ def test_an_oracle_is_known_through_helpers() -> None:
 
 def test_what_took_long_is_read_from_a_run(tmp_path: Path) -> None:
     run = tmp_path / "run.xml"
-    rows = [("jobs.test_sweep", "test_a[x]", 1.9), ("jobs.test_sweep", "test_b[x]", 2.0),
+    rows = [("jobs.test_sweep", "test_a[x]", 0.9), ("jobs.test_sweep", "test_b[x]", 1.0),
             ("architecture.test_package", "test_c", 9)]  # fmt: skip
     run.write_text("<suite>{}</suite>".format("".join(
         f'<testcase classname="tests.{file}" name="{name}" time="{took}"/>'

@@ -2,7 +2,8 @@
 
 `long_tests.txt` names them, a function a line. It is written from what a run of all took:
 
-    python -m pytest --cases 2 -n 2 --junitxml=RUN.xml && python tests/support/long_tests.py RUN.xml
+    python -m pytest --cases 2 -n 2 --junitxml=RUN.xml
+    python tests/support/long_tests.py RUN.xml [SIMULATOR.xml]
 
 A function is long if one of its cases takes `SECONDS` or more. What compares with an oracle stays.
 """
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from places import ORACLE, ROOT, SUPPORT
 
-SECONDS = 2.0
+SECONDS = 1.0
 _ALWAYS = "tests/architecture/"
 """Tried whatever has changed."""
 _LIST = Path(__file__).with_suffix(".txt")
