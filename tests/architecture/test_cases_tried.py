@@ -116,35 +116,46 @@ def test_kernels_of_each_kind_are_tried_where_kernels_changed(
 def test_long_tests_are_tried_where_what_they_use_has_changed(
     changed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cases_tried, "LONG", {"tests/jobs/test_sweep.py::test_b"})
-    items = [*cases(JOB, "test_a", 2), *cases(JOB, "test_b", 2), *cases(UNIT, "test_b", 2)]
-    kept, others = cases_tried.tried(items, 2)
-    assert [own[:2] for own in others] == [(JOB, "test_b")] * 2
-    assert len(kept) == 4
+    sweep = "tests/jobs/test_sweep.py::"
+    monkeypatch.setattr(cases_tried, "LONG", {f"{sweep}test_b": 0, f"{sweep}test_c": 1})
+    items = [
+        *cases(JOB, "test_a", 3), *cases(JOB, "test_b", 3), *cases(JOB, "test_c", 3),
+        *cases(UNIT, "test_b", 3),
+    ]  # fmt: skip
+    kept, _ = cases_tried.tried(items, 2)
+    assert Counter(item[:2] for item in kept) == {
+        (JOB, "test_a"): 2, (JOB, "test_c"): 1, (UNIT, "test_b"): 2,
+    }  # fmt: skip
     changed.append("engine/jobs/bound/run.py")
     cases_tried.in_full.cache_clear()
-    assert not cases_tried.tried(items, 2)[1]
+    assert len(cases_tried.tried(items, 2)[0]) == 11
 
 
-def test_those_that_are_long_are_there_and_compare_with_no_oracle() -> None:
-    assert long_tests.LONG
-    for own in long_tests.LONG:
+def test_those_that_are_long_are_there_and_one_case_is_compared_with_an_oracle() -> None:
+    assert {*long_tests.LONG.values()} == {0, 1}
+    for own, number in long_tests.LONG.items():
         file, name = own.split("::")
         assert f"\ndef {name}(" in (ROOT / file).read_text(), f"{own}: write long_tests.txt anew"
-        assert not long_tests.compares(ROOT / file, name), own
+        assert number == long_tests.compares(ROOT / file, name), own
 
 
 def test_an_oracle_is_known_through_helpers() -> None:
     assert long_tests.compares(UNIT, "test_outputs_are_those_of_the_definition")
+    assert not long_tests.compares(JOB, "test_nothing")
     assert not long_tests.compares(Path(__file__), "cases")
 
 
 def test_what_took_long_is_read_from_a_run(tmp_path: Path) -> None:
     run = tmp_path / "run.xml"
-    rows = [("jobs.test_sweep", "test_a[x]", 0.9), ("jobs.test_sweep", "test_b[x]", 1.0),
-            ("architecture.test_package", "test_c", 9)]  # fmt: skip
+    oracle = "test_outputs_are_those_of_the_definition"
+    rows = [
+        ("jobs.test_sweep", "test_a[x]", 0.9), ("jobs.test_sweep", "test_b[x]", 1.0),
+        ("unit.multiway.test_multiway_exact", oracle, 2), ("architecture.test_package", "test", 9),
+    ]  # fmt: skip
     run.write_text("<suite>{}</suite>".format("".join(
         f'<testcase classname="tests.{file}" name="{name}" time="{took}"/>'
         for file, name, took in rows
     )))  # fmt: skip
-    assert long_tests.long_in([str(run)]) == ["tests/jobs/test_sweep.py::test_b"]
+    assert long_tests.long_in([str(run)]) == {
+        "tests/jobs/test_sweep.py::test_b": 0, f"{UNIT.relative_to(ROOT)}::{oracle}": 1,
+    }  # fmt: skip

@@ -1,9 +1,10 @@
 """Which cases of a parametrised test are tried, with ``pytest --cases N``, as `make test` does.
 
-That is N of each test function, the first among them, and none of a long one (`long_tests`); or all
-where something changed that the test uses. `$WINNOW_CHANGED` names the files that changed: `make
-test` asks git, `.ci/run` takes the last commits. A test uses the folders from which it imports, by
-itself or through what tests share; and all that kernels of replays are made of, if any of that.
+That is N of each test function, the first among them, and fewer of a long one (`long_tests`); or
+all where something changed that the test uses. `$WINNOW_CHANGED` names the files that changed:
+`make test` asks git, `.ci/run` takes the last commits. A test uses the folders from which it
+imports, by itself or through what tests share; and all that kernels of replays are made of, if any
+of that.
 """
 
 from __future__ import annotations
@@ -66,9 +67,10 @@ def tried(items: Sequence[Some], most: int) -> tuple[list[Some], list[Some]]:
     for (path, name), own in cases.items():
         if THOROUGH or in_full(path):
             kept.update(own)
-        elif f"{path.relative_to(ROOT)}::{name}" not in LONG:
-            few = len(own) <= most
-            kept.update(own if few else spread(own, most, crc32(name.encode())))
+            continue
+        number = LONG.get(f"{path.relative_to(ROOT)}::{name}", most)
+        few = len(own) <= number
+        kept.update(own if few else spread(own, number, crc32(name.encode())))
     return [item for item in items if item in kept], [item for item in items if item not in kept]
 
 
@@ -77,7 +79,7 @@ def spread(cases: Sequence[Some], most: int, seed: int) -> list[Some]:
 
     Functions with the same cases try different ones.
     """
-    places = {0}
+    places = {0} if most else set()
     step = (len(cases) - 1) / max(1, most - 1)
     for i in range(most - 1):
         places.add(1 + int((i + seed % 1024 / 1024) * step))

@@ -1,11 +1,12 @@
-"""Tests that take long, and are tried only where something changed that they use (`cases_tried`).
+"""Tests that take long: of most no case is tried unless what they use has changed (`cases_tried`).
 
-`long_tests.txt` names them, a function a line. It is written from what a run of all took:
+`long_tests.txt` names them, a function a line, and how many of its cases are tried all the same:
+one where it compares with an oracle, else none. It is written from what a run of all took:
 
     python -m pytest --cases 2 -n 2 --junitxml=RUN.xml
     python tests/support/long_tests.py RUN.xml [SIMULATOR.xml]
 
-A function is long if one of its cases takes `SECONDS` or more. What compares with an oracle stays.
+A function is long if one of its cases takes `SECONDS` or more.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ SECONDS = 1.0
 _ALWAYS = "tests/architecture/"
 """Tried whatever has changed."""
 _LIST = Path(__file__).with_suffix(".txt")
-_ORACLES = ("naive", "brute")
-"""How names of oracles' modules and functions begin, or of what calls them."""
-LONG = frozenset(_LIST.read_text().split())
-"""Such as ``tests/jobs/test_size.py::test_name``."""
+_ORACLES = "naive"
+"""How names of their modules begin."""
+LONG = {name: int(cases) for name, cases in map(str.split, _LIST.read_text().splitlines())}
+"""Cases that are tried, by name: such as ``tests/jobs/test_size.py::test_name``."""
 
 
 def compares(path: Path, name: str) -> bool:
@@ -38,21 +39,25 @@ def compares(path: Path, name: str) -> bool:
         if own in seen:
             continue
         seen.add(own)
-        if own[0].stem.startswith(_ORACLES) or own[1].strip("_").startswith(_ORACLES):
+        if own[0].stem.startswith(_ORACLES) and own[1].islower():
             return True
-        waiting += _named(*own)
+        waiting += _called(*own)
     return False
 
 
-def _named(path: Path, name: str) -> Iterator[tuple[Path, str]]:
-    """Yield what a function names of its own file and of the modules that tests share."""
+def _called(path: Path, name: str) -> Iterator[tuple[Path, str]]:
+    """Yield what a function calls of its own file and of the modules that tests share."""
     here, elsewhere = _of_file(path)
     for node in ast.walk(here[name]) if name in here else ():
-        if isinstance(node, ast.Name):
-            if node.id in here:
-                yield path, node.id
-            elif node.id in elsewhere:
-                yield elsewhere[node.id]
+        own = node.func if isinstance(node, ast.Call) else None
+        if isinstance(own, ast.Attribute) and isinstance(own.value, ast.Name):
+            if own.value.id in elsewhere:
+                yield elsewhere[own.value.id][0], own.attr
+        elif isinstance(own, ast.Name):
+            if own.id in here:
+                yield path, own.id
+            elif own.id in elsewhere:
+                yield elsewhere[own.id]
 
 
 @cache
@@ -84,19 +89,18 @@ def _shared(path: Path, module: str) -> Path | None:
     return next((place for place in places if place.exists()), None)
 
 
-def long_in(runs: list[str]) -> list[str]:
-    """Return the long functions of some runs, as pytest's JUnit files tell what took how long."""
-    found = set()
+def long_in(runs: list[str]) -> dict[str, int]:
+    """Return `LONG` of some runs, as pytest's JUnit files tell what took how long."""
+    found: dict[str, int] = {}
     for run in runs:
         for case in ET.parse(run).getroot().iter("testcase"):  # noqa: S314 - pytest's own
             file = f"{case.attrib['classname'].replace('.', '/')}.py"
             name = case.attrib["name"].split("[")[0]
-            if file.startswith(_ALWAYS) or float(case.attrib["time"]) < SECONDS:
-                continue
-            if not compares(ROOT / file, name):
-                found.add(f"{file}::{name}")
-    return sorted(found)
+            if not file.startswith(_ALWAYS) and float(case.attrib["time"]) >= SECONDS:
+                found[f"{file}::{name}"] = int(compares(ROOT / file, name))
+    return found
 
 
 if __name__ == "__main__":
-    _LIST.write_text("\n".join(long_in(sys.argv[1:])) + "\n")
+    lines = (f"{name} {cases}" for name, cases in sorted(long_in(sys.argv[1:]).items()))
+    _LIST.write_text("\n".join(lines) + "\n")
