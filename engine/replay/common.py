@@ -45,6 +45,7 @@ class Kernels:
         self._kind = type(rules), pool is None
         self._spares = spares
         self._settled = NEVER or rows > LANE_TUPLES
+        self._asked = False
 
     def choose(self, tuples: int, arguments: tuple[Any, ...]) -> tuple[ReplayRules, Pool | None]:
         """Return the rules and the pool, whose types tell the kernel, for a batch.
@@ -58,10 +59,17 @@ class Kernels:
         """
         if not self._settled and not LEFT.is_some():
             _REPLAYED[self._kind] += tuples
-            self._settled = _REPLAYED[self._kind] > TUPLES or _is_there(self._own, arguments)
-            if not (self._settled or self._spares):
-                self._settled = not _is_there(self._common, arguments)
+            self._settled = _REPLAYED[self._kind] > TUPLES or self._is_settled(arguments)
         return self._own if self._settled else self._common
+
+    def _is_settled(self, arguments: tuple[Any, ...]) -> bool:
+        """Return whether the kind's own kernel is to be taken; the disk is asked once a lane."""
+        if self._asked:
+            return False
+        self._asked = True
+        if _is_there(self._own, arguments):
+            return True
+        return not (self._spares or _is_there(self._common, arguments))
 
 
 def _is_there(ends: tuple[ReplayRules, Pool | None], arguments: tuple[Any, ...]) -> bool:

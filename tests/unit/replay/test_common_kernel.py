@@ -123,3 +123,17 @@ def test_the_kernel_for_all_is_compiled_only_to_spare_others(
     monkeypatch.setattr(common.Kernels, "__init__", init)
     run(CASE)
     assert used == [spares]
+
+
+def test_the_disk_is_asked_once_a_lane(used: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    """To ask takes as long as to replay thousands of tuples, and a batch may hold one."""
+    asked = []
+
+    def is_there(ends: tuple[Any, Any], _: Any) -> bool:
+        asked.append(ends)
+        return isinstance(ends[0], CommonRules)
+
+    monkeypatch.setattr(common, "_is_there", is_there)
+    run(CASE, step=1)
+    assert used == [True] * 3
+    assert len(asked) == 2
