@@ -70,9 +70,18 @@ def through_facts() -> None:
     for policy in ("yield", "prob") if of_each_kind() else (AUTO,):
         engine.replay_tables(STREAM, STREAM, policy=policy, **JOIN, **THROUGH)
     engine.lookup_tables(STREAM, FACT, on="k", time="t", fact_on="a")
-    engine.replay_streams(
-        {"a": STREAM, "b": STREAM}, FACT, on="k", time="t", window=2, memory=4, policy="dgl"
-    )
+    for split in ("even", "pooled"):
+        engine.replay_streams(
+            {"a": STREAM, "b": STREAM}, FACT, on="k", time="t", window=2, memory=4, policy="dgl",
+            split=split,
+        )  # fmt: skip
+
+
+def samples() -> None:
+    """Compile samples within a memory, and of tuples with one probability."""
+    sample: dict[str, Any] = {"on": "k", "time": "t", "window": 2, "aggregates": "sum(left.v)"}
+    engine.sample_tables(STREAM, STREAM, memory=2, method="bottom-k", **sample)
+    engine.sample_tables(STREAM, STREAM, fraction=0.5, method="uniform", **sample)
 
 
 def several_streams() -> None:
@@ -85,6 +94,8 @@ def several_streams() -> None:
         for probe in ("scan", "index"):
             engine.multijoin_streams(streams, predicate=predicate, probe=probe, **join, **shed)
     engine.multijoin_streams(streams, predicate="equi:k", method="eager-nlj", **join)
+    shed |= {"throttle": None, "capacity": 10.0}
+    engine.multijoin_streams(streams, predicate="band:v:1", **join, **shed)
 
 
 def classes_of_spark() -> None:
@@ -124,7 +135,9 @@ def main() -> int:
     if sys.argv[1:] == [SESSION]:
         run_session()
         return 0
-    works = (several_streams, equal_keys, through_facts, by_pairs, one_memory, classes_of_spark)
+    works = (
+        several_streams, equal_keys, through_facts, by_pairs, one_memory, samples, classes_of_spark,
+    )  # fmt: skip
     with ProcessPoolExecutor(2) as pool:
         for work in [pool.submit(own) for own in works]:
             work.result()
