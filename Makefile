@@ -8,7 +8,8 @@ BIN := $(VENV)/bin
 BENCH_ARGS ?=
 PEERS_ARGS ?=
 REPRODUCE_ARGS ?=
-# Of each parametrised test so many cases are tried, or all where what it uses has changed.
+# Of each parametrised test so many cases are tried, of long ones fewer, or all where what it uses
+# has changed.
 CASES ?= 2
 # Tests of jobs wait a third of their time, for Spark, servers and disks. Of cores, those given to us.
 WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) * 3 / 2)))

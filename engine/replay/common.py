@@ -57,9 +57,12 @@ class Kernels:
         arguments : tuple
             What the kernel takes between the two.
         """
-        if not self._settled and not LEFT.is_some():
-            _REPLAYED[self._kind] += tuples
-            self._settled = _REPLAYED[self._kind] > TUPLES or self._is_settled(arguments)
+        if self._settled:
+            return self._own
+        if LEFT.is_some():  # interpreted; what that is too much for may be compiled
+            return self._common if self._spares else self._own
+        _REPLAYED[self._kind] += tuples
+        self._settled = _REPLAYED[self._kind] > TUPLES or self._is_settled(arguments)
         return self._own if self._settled else self._common
 
     def _is_settled(self, arguments: tuple[Any, ...]) -> bool:

@@ -88,7 +88,7 @@ class Deferred:
 
     def __call__(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - whatever it takes
         """Call the function: interpreted, or compiled."""
-        if LEFT.steps > 0 and not (COMPILED.always or named):
+        if LEFT.is_some() and not named:
             try:
                 return self._interpreted(given)
             except NotInterpretedError:
@@ -98,7 +98,7 @@ class Deferred:
     def _interpreted(self, given: tuple[Any, ...]) -> Any:  # noqa: ANN401 - whatever it returns
         if sum(array.nbytes for array in arrays_in(given)) > _MOST_BYTES:
             raise NotInterpretedError("it has much to do")
-        found, steps = interpret(self, given, fast=True, most=LEFT.steps)
+        found, steps = interpret(self, given, fast=True, most=max(0, LEFT.steps))
         LEFT.steps -= steps + CALL
         return found
 

@@ -1,9 +1,9 @@
 """Tests that take long: of most no case is tried unless what they use has changed (`cases_tried`).
 
 `long_tests.txt` names them, a function a line, and how many of its cases are tried all the same:
-one where it compares with an oracle, else none. It is written from what a run of all took:
+one where it compares with an oracle, else none. It is written from what a run of all cases took:
 
-    python -m pytest --cases 2 -n 2 --junitxml=RUN.xml
+    python -m pytest -n 2 --junitxml=RUN.xml
     python tests/support/long_tests.py RUN.xml [SIMULATOR.xml]
 
 A function is long if one of its cases takes `SECONDS` or more.

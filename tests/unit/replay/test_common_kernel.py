@@ -15,6 +15,8 @@ from thorough import THOROUGH
 from engine.policies import POLICIES
 from engine.replay import common
 from engine.replay.layout import CommonRules
+from engine.runtime.deferred import LEFT, STEPS
+from engine.runtime.kept import COMPILED
 
 DRAWN = settings(
     max_examples=100 if THOROUGH else 20,
@@ -137,3 +139,21 @@ def test_the_disk_is_asked_once_a_lane(used: list[bool], monkeypatch: pytest.Mon
     run(CASE, step=1)
     assert used == [True] * 3
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize("spares", [False, True])
+def test_before_numba_is_loaded_it_is_interpreted_only_where_it_may_be_compiled(
+    spares: bool, used: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call that turns out to be too much is compiled: then it is to be the right kernel."""
+    monkeypatch.setattr(COMPILED, "always", False)
+    monkeypatch.setattr(LEFT, "steps", STEPS)
+    made = common.Kernels.__init__
+
+    def init(kernels: common.Kernels, *arguments: Any, **_: bool) -> None:
+        made(kernels, *arguments, spares=spares)
+
+    monkeypatch.setattr(common.Kernels, "__init__", init)
+    run(CASE)
+    assert LEFT.is_some()
+    assert used == [spares]
