@@ -71,13 +71,14 @@ class Section(NamedTuple):
 
 
 SECTIONS = (
-    Section("parity", "gpu_replay", "parity", 95),
+    Section("parity", "gpu_replay", "parity", 75),
     Section("harvest", "gpu_harvest", "measure_harvest", 45),
     Section("optimum", "gpu_optimum", "measure_optimum", 45),
     Section("facts", "gpu_facts", "measure_facts", 40),
     Section("multiway", "gpu_multiway", "measure_multiway", 40),
+    Section("vectors", "gpu_vectors", "measure_vectors", 40),
     Section("count", "gpu_probe", "measure_count", 80, {"rows": 100_000_000}),
-    Section("replay", "gpu_replay", "measure_replay", 120),
+    Section("replay", "gpu_replay", "measure_replay", 100),
 )
 """In the order they run."""
 

@@ -30,7 +30,7 @@ import numpy as np
 
 from engine.multiway.exact import ExactJoin
 from engine.multiway.predicate import Predicate
-from engine.multiway.streams import MultiStreams, no_attributes, windows_of
+from engine.multiway.streams import MultiStreams, Windows, no_attributes, windows_of
 from engine.runtime.blas import one_blas_thread
 
 SAMPLE = 400  # arrivals that NumPy joins
@@ -60,8 +60,8 @@ def within(data: Data, begin: int, end: int) -> tuple[int, int]:
     return max(0, begin - data.window), min(len(data.s), end - 1 + data.window)
 
 
-def ours(data: Data, threads: int) -> tuple[Callable[[], int], Callable[[], np.ndarray]]:
-    """Return functions that count and list our pairs, from float64 attributes."""
+def streams_of(data: Data) -> tuple[MultiStreams, Windows]:
+    """Return both streams with float64 attributes, and their windows."""
     n = len(data.r)
     ts = np.concatenate([np.arange(n) * 2, np.arange(n) * 2 + 1])  # in turns, R first
     value = np.concatenate([data.r, data.s]).astype(np.float64)
@@ -69,14 +69,19 @@ def ours(data: Data, threads: int) -> tuple[Callable[[], int], Callable[[], np.n
         np.array([0, n, 2 * n]), ts, np.tile(np.arange(n), 2), np.ones(2 * n),
         no_attributes(2 * n)._replace(value=value),
     )  # fmt: skip
-    windows = windows_of([2 * data.window - 1] * 2)
+    return streams, windows_of([2 * data.window - 1] * 2)
+
+
+def ours(data: Data, threads: int) -> tuple[Callable[[], int], Callable[[], np.ndarray]]:
+    """Return functions that count and list our pairs."""
+    streams, windows = streams_of(data)
     predicate = Predicate("cosine", ("v",), data.bound)
 
     def join() -> ExactJoin:
         return ExactJoin(streams, windows, predicate, threads=threads)
 
     def listed() -> np.ndarray:
-        return np.concatenate([*join().members(), np.zeros((0, 2), np.int64)]) - [0, n]
+        return np.concatenate([*join().members(), np.zeros((0, 2), np.int64)]) - [0, len(data.r)]
 
     return lambda: join().count().outputs, listed
 

@@ -44,6 +44,10 @@ class Device(Protocol):
         """What it is, for reports."""
         ...
 
+    def enter(self) -> None:
+        """Let the calling thread use it; one that opened it does already."""
+        ...
+
     def free_bytes(self) -> int:
         """Return the free device memory."""
         ...
@@ -126,6 +130,10 @@ class CudaDevice:
             cupy.get_default_memory_pool().set_limit(size=self.allowed)
         self.name = runtime.getDeviceProperties(self.number)["name"].decode()
 
+    def enter(self) -> None:
+        """Let the calling thread use it: CUDA's current device is each thread's own."""
+        self.xp.cuda.Device(self.number).use()
+
     def free_bytes(self) -> int:
         """Return the free device memory, CuPy's own pool included."""
         pool = self.xp.get_default_memory_pool()
@@ -181,6 +189,9 @@ class SimulatedDevice:
     name = "CUDA simulator"
     simulated = True
     xp: Any = np
+
+    def enter(self) -> None:
+        """Do nothing: every thread has the host's memory."""
 
     def free_bytes(self) -> int:
         """Return a size that suffices for small inputs."""

@@ -144,10 +144,10 @@ class MultiJoinOptions(JoinJob):
             if names.count(name) > 1:
                 raise SpecError(f"stream {name} is given more than once: give each its own name")
         check_reference(self.reference, exact=not self.approximate)
-        if self.device == "gpu" and self.harvest is None:
+        if self.device == "gpu" and self.harvest is None and not self.of_vectors:
             raise SpecError(
-                "--device is 'gpu': exact multi-way joins run on the CPU, and joins within a "
-                "memory; give auto or cpu"
+                "--device is 'gpu': exact multi-way joins run on the CPU, but for those of dense "
+                "vectors without equi, and so do joins within a memory; give auto or cpu"
             )
         if self.device == "gpu" and (self.harvest or {}).get("probe") == "index":
             raise SpecError(
@@ -261,6 +261,13 @@ class MultiJoinOptions(JoinJob):
     def approximate(self) -> bool:
         """Whether the join has a budget, of CPU or of memory."""
         return self.harvest is not None or self.retention is not None
+
+    @property
+    def of_vectors(self) -> bool:
+        """Whether it may be an exact join of dense vectors, which types of columns decide."""
+        if self.approximate or self.loops.method != AUTO or self.predicate.equal:
+            return False
+        return self.predicate.kind in ("cosine", "inner", "distance")
 
     @property
     def measures(self) -> bool:

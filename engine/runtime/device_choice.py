@@ -21,9 +21,12 @@ LANES_A_CORE = 16
 """Replays at once, for each core of the machine, from which on auto takes a GPU: an estimate."""
 COUNTED_A_CORE = 1 << 25
 """Tuples of exact joins, for each core, from which on auto counts them on a GPU: an estimate."""
+MULTIPLIED_A_CORE = 1 << 38
+"""Multiplications of vectors, for each core, from which on auto makes them on a GPU: an
+estimate; a core takes five seconds for so many."""
 
 
-_LASTING = ("TooLargeError", "FusedError", "NumbaError", "ImportError")
+_LASTING = ("TooLargeError", "FusedError", "ReducedPrecisionError", "NumbaError", "ImportError")
 """What fails in the same way wherever it is tried again; by name, as `FusedError`'s module needs
 CUDA."""
 
@@ -104,6 +107,22 @@ def prefer_gpu_count(wanted: Wanted, tuples: int, cores: int = 0) -> Wanted:
         CPU cores to compare with; by default those of this process.
     """
     return _preferred(wanted, f"{tuples} tuples to count are", tuples, COUNTED_A_CORE, cores)
+
+
+def prefer_gpu_tiles(wanted: Wanted, products: int, cores: int = 0) -> Wanted:
+    """Return the GPU only where products of vectors are enough to be made faster there.
+
+    Parameters
+    ----------
+    wanted : Wanted
+        Left alone if the GPU was demanded.
+    products : int
+        Multiplications of numbers.
+    cores : int, optional
+        CPU cores to compare with; by default those of this process.
+    """
+    what = f"{products:,} multiplications of vectors are"
+    return _preferred(wanted, what, products, MULTIPLIED_A_CORE, cores)
 
 
 def _preferred(wanted: Wanted, what: str, size: int, a_core: int, cores: int) -> Wanted:

@@ -22,6 +22,9 @@ EQUI, BAND, DISTANCE, INNER, THETA, COSINE, DOT = range(7)
 """The last is `inner` of dense vectors."""
 KEYED = 8
 """Added to a kind where the codes must be equal as well."""
+ROW_BITS = 33
+"""A pair that is proposed is one int64: the row in the bits from here on, the column below, and in
+the lowest bit whether its score has to decide."""
 
 
 @portable

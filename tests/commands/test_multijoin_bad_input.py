@@ -314,7 +314,7 @@ class FailingError(Exception):
     """A failure that is nobody's fault."""
 
 
-@pytest.mark.parametrize("where", ["join_streams", "_set_aside", "commit"])
+@pytest.mark.parametrize("where", ["join_streams", "set_aside", "commit"])
 def test_a_failure_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
@@ -327,7 +327,7 @@ def test_a_failure_leaves_nothing(
         monkeypatch.setattr(engine.jobs.output.Output, "commit", fail)
     else:
         monkeypatch.setattr(
-            task if where == "_set_aside" else engine.jobs.multijoin.run, where, fail
+            task if where == "set_aside" else engine.jobs.multijoin.run, where, fail
         )
     with pytest.raises(FailingError):
         main(cases.words(tmp_path, out=tmp_path / "new" / "out", slices=2))

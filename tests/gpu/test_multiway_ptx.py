@@ -24,13 +24,14 @@ from engine.multiway.streams import windows_of
 from gpu_kernels.compiler import Kernel, fused_operations
 from gpu_kernels.multiway.kernels import FIND, WalkVariant, count_kernel, never, write_kernel
 from gpu_kernels.multiway.predicates import KINDS, THETA
+from gpu_kernels.multiway.proposals import COMPACT, Bounds, DeviceProposals
 
 F, F2 = types.float64[::1], types.float64[:, ::1]
 I, I2, I3 = types.int64[::1], types.int64[:, ::1], types.int64[:, :, ::1]  # noqa: E741 - as the signatures read
-N = types.int64
+N, D = types.int64, types.float64
 PLAN = (I2, I2, I, I, I)
 FOUND = (I, I, I, *PLAN, I, I, I, I, I, I3)
-WALK = (I, I, F, I3, I2, I2, N, N, types.float64, I, I, F2, I, I, F, F)
+WALK = (I, I, F, I3, I2, I2, N, N, D, I, I, F2, I, I, F, F)
 COUNTED = (*WALK, I2, F)
 WRITTEN = (*WALK, I, N, N, N, N, I, I, I2, F)
 GENERATIONS = [(7, 5), (8, 0), (9, 0)]
@@ -79,6 +80,25 @@ def test_every_generation(generation: tuple[int, int]) -> None:
 def test_no_function_but_theta_s_makes_a_kernel_of_its_own() -> None:
     assert count_kernel(variant("band")) is count_kernel(variant("band"))
     assert count_kernel(variant("theta")) is not count_kernel(WalkVariant(THETA, never))
+
+
+@compiling
+@pytest.mark.parametrize("generation", GENERATIONS, ids=str)
+def test_proposals_in_every_generation(generation: tuple[int, int]) -> None:
+    tile = types.float32[:, ::1]
+    check(COMPACT, (tile, I, I, N, N, F, D, D, D, N, N, N, I, I), generation)
+
+
+@compiling
+def test_what_proposes_vectors_hands_to_its_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_up_device(monkeypatch)
+    device = CompilingDevice()
+    row = np.random.default_rng(1).standard_normal((30, 9)).astype(np.float32)
+    bounds = Bounds(least=0.5, sure=0.7, margin=0.1, multiplied=True, exchanged=True)
+    made = DeviceProposals(device, row, np.ones(30), bounds)
+    none = made.pairs(range(3), range(10, 30), np.zeros(3, np.int64), np.full(3, 20))
+    assert none.size == 0
+    assert device.compiled == ["compact"]
 
 
 def batch_of_all(streams: Any) -> ProbeBatch:

@@ -19,10 +19,11 @@ from engine.multiway.loops.run import loops_together
 from engine.replay.settings import UNLIMITED
 from engine.report.envelope import envelope, per_second, plain_parameters
 from engine.report.losses import losses
+from engine.runtime.device_choice import combined_choice
 from gpu_kernels.combine import neumaier
 from gpu_kernels.devices import Choice
 
-ON_CPU = Choice("cpu", "exact multi-way joins run on the CPU")
+ON_CPU = Choice("cpu", "exact multi-way joins run on the CPU, but for those of dense vectors")
 RETAINED_ON_CPU = Choice("cpu", "multi-way joins within a memory run on the CPU")
 
 
@@ -53,7 +54,8 @@ def report_content(
     joined = {name: sum(own.joined for own in rows) for name, rows in counts.items()}
     sheds = [own.harvested for own in lanes if own.harvested is not None]
     harvested = together(sheds, slices=task.share.lanes == WHOLE.lanes) if sheds else None
-    device = ON_CPU if first.retained is None else RETAINED_ON_CPU
+    chosen = [own.device for own in lanes if own.device is not None]
+    device = combined_choice(chosen, ON_CPU if first.retained is None else RETAINED_ON_CPU)
     if harvested is not None:
         device = Choice(harvested.device["used"], harvested.device["reason"])
     content: dict[str, Any] = {

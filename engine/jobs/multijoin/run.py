@@ -14,7 +14,8 @@ from engine.jobs.multijoin.lanes import lane_tasks
 from engine.jobs.multijoin.machine import with_capacity
 from engine.jobs.multijoin.report import report_content
 from engine.jobs.multijoin.shares import lead_in, share_count, shares_of, slices_of, times_of
-from engine.jobs.multijoin.task import REJECTED, MultiJoinResult, join_streams
+from engine.jobs.multijoin.task import MultiJoinResult, join_streams
+from engine.jobs.multijoin.written import REJECTED
 from engine.jobs.output import Output
 from engine.jobs.output_at import output_at
 from engine.jobs.part import reported

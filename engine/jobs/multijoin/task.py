@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from engine.archives.families import plain_type
 from engine.archives.normalise import FaultTally
+from engine.device.vectors import proposals_on
 from engine.jobs.bound.found import Bounds
 from engine.jobs.exact.counting import Tally
 from engine.jobs.multijoin.harvested import Harvested, HarvestRun
@@ -21,22 +21,17 @@ from engine.jobs.multijoin.orders import loops_orders
 from engine.jobs.multijoin.outlook import Expected, expected_of
 from engine.jobs.multijoin.read import WHOLE, Lane, Read, StreamCounts, read_streams
 from engine.jobs.multijoin.retained import Retained, retained_run
-from engine.jobs.output import PartWriter, write_file
+from engine.jobs.multijoin.written import OutputWriter, Part, set_aside
 from engine.jobs.streams import output_schema
 from engine.lanes.placing import Group
 from engine.multiway.exact.join import ExactJoin
 from engine.multiway.exact.scores import Scores
+from engine.multiway.exact.tiles import MakePropose
 from engine.multiway.loops.method import LoopsSettings
 from engine.multiway.loops.run import LoopsCounters, LoopsRun
 from engine.options.multijoin import AUTO
-from engine.runtime.jit import Floats, Ints
-from engine.runtime.uris import Place
 from gpu_kernels.combine import neumaier
-
-Part = tuple[Ints, Ints, Floats]
-"""Members (n, m), ts and importance of some outputs."""
-REJECTED = "_rejected"
-"""Folder of the rows that are no tuples, in the output's."""
+from gpu_kernels.devices import Choice
 
 
 class Joined(NamedTuple):
@@ -59,6 +54,8 @@ class Joined(NamedTuple):
     """`retained`, `bounds`: Of a join within a memory."""
     capacity: float | None = None
     """Of a harvested join: comparisons a second."""
+    device: Choice | None = None
+    """Of an exact join of dense vectors: where matches were found."""
 
 
 class MultiJoinResult(NamedTuple):
@@ -117,7 +114,7 @@ def join_streams(task: MultiJoinTask) -> MultiJoinResult:
     schema = output_schema(options.names, [own.schema for own in payload], plain_type)
     if Scores.of(options.predicate, read.lanes[0].streams) is not None:
         schema = schema.insert(len(options.names) + 3, pa.field("score", pa.float64()))
-    write = _Writer(task, schema)
+    write = OutputWriter(task, schema)
     expected = None
     if task.harvest is not None and task.tried and task.share.number == 0:
         streams = (lane.streams for lane in read.lanes)
@@ -132,11 +129,11 @@ def join_streams(task: MultiJoinTask) -> MultiJoinResult:
     ]
     joined[0] = joined[0]._replace(expected=expected)
     part = write.close()
-    aside = none if task.draft is None else [_set_aside(task.draft, own) for own in read.rejected]
+    aside = none if task.draft is None else [set_aside(task.draft, own) for own in read.rejected]
     return MultiJoinResult(read.counts, joined, part, schema, clock.seconds, read.faults, aside)
 
 
-def _way(task: MultiJoinTask) -> Callable[[MultiJoinTask, Lane, _Writer, _Clock], Joined]:
+def _way(task: MultiJoinTask) -> Callable[[MultiJoinTask, Lane, OutputWriter, _Clock], Joined]:
     if task.harvest is not None:
         return _harvest
     if task.options.retention is not None:
@@ -168,32 +165,38 @@ def _tuples_of(task: MultiJoinTask, lane: Lane) -> list[int]:
     return [int(ts.size - np.searchsorted(ts, begin)) for ts in parts]
 
 
-def _exact_join(task: MultiJoinTask, lane: Lane) -> ExactJoin:
+def _exact_join(task: MultiJoinTask, lane: Lane, propose: MakePropose | None = None) -> ExactJoin:
     options = task.options
     given = [options.names.index(name) for name in options.loops.order]
     orders = [[j for j in given if j != i] for i in range(len(options.names))] if given else None
     return ExactJoin(
         lane.streams, task.windows, options.predicate, graph=options.graph,
         combine=options.combine, start_ts=task.start_ts, threads=task.threads, orders=orders,
-        slices=(task.share.begin, task.share.end), top=options.top,
+        slices=(task.share.begin, task.share.end), top=options.top, propose=propose,
     )  # fmt: skip
 
 
-def _counted(task: MultiJoinTask, lane: Lane) -> Tally:
-    return Tally(*_exact_join(task, lane).count(np.array(task.edges, np.int64)))
+def _counted(task: MultiJoinTask, lane: Lane, propose: MakePropose | None = None) -> Tally:
+    return Tally(*_exact_join(task, lane, propose).count(np.array(task.edges, np.int64)))
 
 
-def _exact(task: MultiJoinTask, lane: Lane, write: _Writer, clock: _Clock) -> Joined:
+def _exact(task: MultiJoinTask, lane: Lane, write: OutputWriter, clock: _Clock) -> Joined:
+    options, width = task.options, lane.streams.attributes.value.shape[1]
+    propose = None
+    if options.of_vectors:
+        scored = options.top is not None
+        propose = proposals_on(options.device, options.predicate, width, scored=scored)
     if task.draft is None:
-        tally = _counted(task, lane)
+        tally = _counted(task, lane, propose)
     else:
-        parts = ((p.members, p.ts, p.importance) for p in _exact_join(task, lane).outputs())
+        chunks = _exact_join(task, lane, propose).outputs()
+        parts = ((p.members, p.ts, p.importance) for p in chunks)
         tally = tallied(write.all(lane, parts), task.edges)
     clock.spent("join")
-    return Joined(lane.group, [], tally, tally)
+    return Joined(lane.group, [], tally, tally, device=None if propose is None else propose.choice)
 
 
-def _loops(task: MultiJoinTask, lane: Lane, write: _Writer, clock: _Clock) -> Joined:
+def _loops(task: MultiJoinTask, lane: Lane, write: OutputWriter, clock: _Clock) -> Joined:
     options, streams = task.options, lane.streams
     order, orders, buckets = loops_orders(
         streams, task.windows, options.predicate, options.names, options.loops, task.tau
@@ -214,7 +217,7 @@ def _loops(task: MultiJoinTask, lane: Lane, write: _Writer, clock: _Clock) -> Jo
     return Joined(lane.group, [], tally, tally, loops=run.counters, orders=taken or [])
 
 
-def _harvest(task: MultiJoinTask, lane: Lane, write: _Writer, clock: _Clock) -> Joined:
+def _harvest(task: MultiJoinTask, lane: Lane, write: OutputWriter, clock: _Clock) -> Joined:
     exact = _counted(task, lane) if task.options.reference == "exact" else None
     clock.spent("count")
     run = HarvestRun(task, lane.streams)
@@ -226,7 +229,7 @@ def _harvest(task: MultiJoinTask, lane: Lane, write: _Writer, clock: _Clock) -> 
     )  # fmt: skip
 
 
-def _retain(task: MultiJoinTask, lane: Lane, write: _Writer, clock: _Clock) -> Joined:
+def _retain(task: MultiJoinTask, lane: Lane, write: OutputWriter, clock: _Clock) -> Joined:
     exact = _counted(task, lane) if task.options.reference == "exact" else None
     clock.spent("count")
     run = retained_run(task, lane.streams)
@@ -267,46 +270,3 @@ def tallied(parts: Iterable[Part], edges: Sequence[int]) -> Tally:
         by_bin += np.bincount(which, minlength=bins)
         importance_by_bin += np.bincount(which, importance, bins)
     return Tally(outputs, high + rest, by_bin, importance_by_bin)
-
-
-class _Writer:
-    """Writes outputs as they come; without a folder lets them pass."""
-
-    def __init__(self, task: MultiJoinTask, schema: pa.Schema) -> None:
-        self._name = f"part-{task.share.number:05d}.{uuid.uuid4().hex[:8]}.parquet"
-        self._schema, self._predicate = schema, task.options.predicate
-        self._writer = None if task.draft is None else PartWriter(task.draft / self._name)
-
-    def all(self, lane: Lane, parts: Iterator[Part]) -> Iterator[Part]:
-        """Write parts on their way."""
-        score = Scores.of(self._predicate, lane.streams)
-        for part in parts:
-            if self._writer is not None:
-                self._writer.write(self._table(lane, score, *part))
-            yield part
-
-    def _table(
-        self, lane: Lane, score: Scores | None, members: Ints, ts: Ints, importance: Floats
-    ) -> pa.Table:
-        streams = lane.streams
-        columns: list[Any] = [streams.row[places] for places in members.T]
-        columns += [ts, importance, np.ones(ts.size)]
-        if score is not None:
-            columns.append(score.pairs(members))
-        for stream, table in enumerate(lane.payload):
-            places = pa.array(members[:, stream] - streams.first[stream])
-            columns += table.take(places).columns if table.num_columns else []
-        return pa.table(columns, schema=self._schema)
-
-    def close(self) -> str | None:
-        """Finish; return the name of the file if there is one."""
-        return self._name if self._writer is not None and self._writer.close() else None
-
-
-def _set_aside(draft: Place, rejected: pa.Table | None) -> str | None:
-    """Write rows that are no tuples to a file of this attempt; return its name."""
-    if rejected is None:
-        return None
-    place = draft / REJECTED / f"{uuid.uuid4().hex}.parquet"
-    write_file(place, rejected)
-    return place.name

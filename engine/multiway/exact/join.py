@@ -17,7 +17,7 @@ from engine.multiway.exact.layout import ExactRules, ExactTallies, OutputChunk, 
 from engine.multiway.exact.plan import Cut, Keys, cuts, keys_of, memory, plan_of
 from engine.multiway.exact.spans import rises, same
 from engine.multiway.exact.sweep import sweep
-from engine.multiway.exact.tiles import Tiles
+from engine.multiway.exact.tiles import MakePropose, Tiles
 from engine.multiway.predicate import GRAPHS, Predicate, condition
 from engine.multiway.streams import MOST_STREAMS, Attributes, MultiStreams, Windows
 from engine.runtime.errors import InputError, SpecError
@@ -77,6 +77,8 @@ class ExactJoin:
     top : int, optional
         Of each other stream only the best matches of an output's latest tuple, so many at most; of
         vectors, for two streams or a star.
+    propose : callable, optional
+        Proposes matches of dense vectors in place of the CPU, see `engine.device.vectors`.
 
     Raises
     ------
@@ -109,6 +111,7 @@ class ExactJoin:
         threads: int | None = None,
         slices: tuple[int, int] | None = None,
         top: int | None = None,
+        propose: MakePropose | None = None,
     ) -> None:
         _check(streams, windows, graph)
         begin, end = (EVERY, _LAST + 1) if slices is None else slices
@@ -121,7 +124,7 @@ class ExactJoin:
         self._combine = combine_code(combine)
         self._clique = graph == "clique" and streams.number > 2 and not predicate.transitive
         self._order = _orders(orders, streams.number)
-        self._top = top
+        self._top, self._propose = top, propose
         self._plan = plan_of(predicate, streams.attributes.value.shape[1], scored=top is not None)
         check_top(predicate, top, clique=self._clique)
 
@@ -174,7 +177,7 @@ class ExactJoin:
     def _tiles(self) -> Tiles | None:
         if self._plan != layout.TILES:
             return None
-        return Tiles(self._streams, self._windows, self._predicate, self._top)
+        return Tiles(self._streams, self._windows, self._predicate, self._top, self._propose)
 
     def _cuts(self) -> list[Cut]:
         if self._whole.begin > self._whole.last or not np.diff(self._streams.first).all():

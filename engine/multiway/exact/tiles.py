@@ -7,7 +7,9 @@ not sure of are decided by their score.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -26,7 +28,7 @@ from engine.multiway.streams import MultiStreams, Reach, Windows, reach
 from engine.runtime.blas import one_blas_thread
 from engine.runtime.errors import InputError
 from engine.runtime.jit import Floats, Ints
-from gpu_kernels.multiway.predicates import DISTANCE
+from gpu_kernels.multiway.predicates import DISTANCE, ROW_BITS
 
 ROWS, COLUMNS = 256, 768
 """Of a tile: 768 KiB of float32, beside 500 KiB of vectors 128 wide."""
@@ -36,6 +38,26 @@ _MOST_MATCHES = 2**31 - 1 - 8
 """Of a slice: they are numbered in 32 bits."""
 _FEW = 64
 """Pairs of a group of equal keys that are decided without a proposal."""
+
+
+class Propose(Protocol):
+    """Proposes pairs of tuples in place of the CPU's tiles."""
+
+    def __call__(self, rows: range, columns: range, low: Ints, high: Ints) -> Ints | None:
+        """Return the pairs that may match, `gpu_kernels.multiway.proposals`; None if it cannot.
+
+        Parameters
+        ----------
+        rows, columns : range
+            Places.
+        low, high : (r,) int64
+            From which to which of the columns each row has others in reach.
+        """
+        ...
+
+
+MakePropose: TypeAlias = Callable[[Screen, int], Propose | None]
+"""Of a join's screen and its number of multiplications."""
 
 
 class Tiles:
@@ -49,11 +71,14 @@ class Tiles:
     top : int, optional
         Matches of a tuple in each other stream, at most: those of the best scores, of equal ones
         the first to arrive.
+    make : MakePropose, optional
+        Makes what proposes pairs, if not the CPU; not asked where codes must be equal as well.
     """
 
     def __init__(
-        self, streams: MultiStreams, windows: Windows, predicate: Predicate, top: int | None
-    ) -> None:
+        self, streams: MultiStreams, windows: Windows, predicate: Predicate, top: int | None,
+        make: MakePropose | None = None,
+    ) -> None:  # fmt: skip
         self._streams, self._top = streams, top
         self._keyed = bool(predicate.equal)
         self._screen = screen_of(predicate, streams.attributes.value)
@@ -61,12 +86,19 @@ class Tiles:
         self._reach = {
             (i, j): reach(streams, windows, i, j) for i in sides for j in sides if i != j
         }
+        self._propose: Propose | None = None
+        if make is not None and not self._keyed:
+            self._propose = make(self._screen, self._in_reach * self._screen.row.shape[1])
+
+    @cached_property
+    def _in_reach(self) -> int:
+        """Pairs."""
+        return sum(int((own.high - own.low).sum()) for own in self._reach.values())
 
     @cached_property
     def slices(self) -> int:
         """Into how many slices of time a join is cut, about."""
-        pairs = sum(int((own.high - own.low).sum()) for own in self._reach.values())
-        return max(1, -(-pairs // (_SLICE_PAIRS * (4 if self._keyed else 1))))
+        return max(1, -(-self._in_reach // (_SLICE_PAIRS * (4 if self._keyed else 1))))
 
     def lists(self, part: SlicePart) -> Lists:
         """Return the matches of a slice's own tuples, by number and other stream.
@@ -113,8 +145,16 @@ class Tiles:
         shift = np.array([part.shift[side], part.shift[other]])
         low = own.low[first + start : last + start] - shift[1]
         high = own.high[first + start : last + start] - shift[1]
+        begin, end = int(low[0]), max(int(high[-1]), int(low[0]))
+        if self._propose is not None:
+            its_places = range(begin + int(shift[1]), end + int(shift[1]))
+            own_places = range(first + int(shift[0]), last + int(shift[0]))
+            proposed = self._propose(own_places, its_places, low - begin, high - begin)
+            if proposed is not None:
+                pairs = self._decided(proposed, own_places.start, its_places.start)
+                return pairs + np.array([first, begin], np.int32)
         rows = np.arange(first, last, dtype=np.int32)
-        columns = np.arange(low[0], max(int(high[-1]), int(low[0])), dtype=np.int32)
+        columns = np.arange(begin, end, dtype=np.int32)
         finder = Finder(self._screen, self._streams.attributes.value, shift)
         if not self._keyed:
             finder.blocks(rows, columns, low, high)
@@ -131,6 +171,19 @@ class Tiles:
             its = slice(begin, end)
             finder.blocks(rows[its], columns[its_begin:its_end], low[its], high[its])
         return finder.pairs
+
+    def _decided(self, proposed: Ints, row: int, column: int) -> Narrow:
+        """Return those of proposed pairs that match; the first row and column have these places."""
+        left, right = proposed >> ROW_BITS, (proposed >> 1) & ((1 << (ROW_BITS - 1)) - 1)
+        screen, kept = self._screen, np.ones(proposed.size, np.bool_)
+        unsure = np.flatnonzero(proposed & 1)
+        score = scores(
+            screen.kind, screen.length, self._streams.attributes.value,
+            left[unsure] + row, right[unsure] + column,
+        )  # fmt: skip
+        passed = score <= screen.bound if screen.kind == DISTANCE else score >= screen.bound
+        kept[unsure] = passed
+        return np.stack([left[kept], right[kept]], axis=1).astype(np.int32)
 
     def _trimmed(
         self, part: SlicePart, side: int, other: int, found: Narrow, ends: Ints

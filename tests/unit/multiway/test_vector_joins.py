@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import naive_vectors as oracle
 import numpy as np
 import pytest
 import threadpoolctl
-from naive_multijoin import Tuple, exact
+from naive_multijoin import exact
+from vector_cases import (
+    DATA,
+    KINDS,
+    close,
+    coarse,
+    given,
+    plain,
+    predicate_of,
+    rows_of,
+    streams_of,
+    tuples,
+    with_direction,
+)
 
 import engine.multiway.exact.tiles as tiling
 from engine.multiway.exact import ExactJoin
 from engine.multiway.exact.compaction import scores
 from engine.multiway.exact.screen import Screen, screen_of
 from engine.multiway.predicate import Predicate
-from engine.multiway.streams import MultiStreams, Windows, no_attributes, windows_of
+from engine.multiway.streams import MultiStreams, no_attributes, windows_of
 from engine.runtime.blas import one_blas_thread
 from engine.runtime.errors import InputError, SpecError
 from engine.runtime.jit import Floats, Ints
 from gpu_kernels.multiway.predicates import DISTANCE
 
-KINDS = ("cosine", "inner", "distance")
 WIDTHS = (2, 3, 17, 128, 1000)
 
 
@@ -36,105 +47,6 @@ def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiling, "_FEW", 4)
 
 
-def predicate_of(kind: str, bound: float, equal: tuple[str, ...] = ()) -> Predicate:
-    return Predicate(kind, ("v",), bound, equal=equal, dense=True)
-
-
-def plain(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    return rng.standard_normal(shape)
-
-
-def coarse(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    """Return many equal scores, and scores that float32 has exactly."""
-    found = rng.integers(-2, 3, shape) / 2.0
-    found[:, 0] += 0.25
-    return found
-
-
-def close(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    """Return vectors a hair apart, whose scores differ by less than float32 tells apart."""
-    return rng.standard_normal(shape[1]) + 1e-6 * rng.standard_normal(shape)
-
-
-def offset(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    """Return data far from 0: distances by norms cancel."""
-    return 1e6 + rng.standard_normal(shape)
-
-
-def wide(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    """Return lengths over 60 orders of magnitude."""
-    return rng.standard_normal(shape) * 10.0 ** rng.uniform(-30, 30, (shape[0], 1))
-
-
-def mixed(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    """Return elements of one vector over 40 orders of magnitude, and zeros."""
-    found = rng.standard_normal(shape) * 10.0 ** rng.uniform(-20, 20, shape)
-    found[rng.random(shape) < 0.2] = 0.0
-    found[:, -1] = 1.0
-    return found
-
-
-def huge(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    """Return lengths whose products overflow float64 here and there."""
-    return rng.standard_normal(shape) * 10.0 ** rng.uniform(140, 160, (shape[0], 1))
-
-
-def tiny(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    """Return lengths whose products are subnormal or 0."""
-    return rng.standard_normal(shape) * 10.0 ** rng.uniform(-170, -150, (shape[0], 1))
-
-
-Make = Callable[[np.random.Generator, tuple[int, int]], Floats]
-DATA: dict[str, Make] = {
-    own.__name__: own for own in (plain, coarse, close, offset, wide, mixed, huge, tiny)
-}
-
-
-def streams_of(sizes: tuple[int, ...], value: Floats, seed: int, codes: int = 0) -> MultiStreams:
-    rng = np.random.default_rng(seed)
-    ts = np.concatenate([np.sort(rng.integers(0, 25, size)) for size in sizes])
-    n = sum(sizes)
-    return MultiStreams(
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), ts.astype(np.int64),
-        np.concatenate([np.arange(size) for size in sizes]).astype(np.int64),
-        rng.integers(1, 5, n) / 2.0,
-        no_attributes(n)._replace(value=value, code=rng.integers(0, codes, n * bool(codes))),
-    )  # fmt: skip
-
-
-def tuples(streams: MultiStreams) -> list[list[Tuple]]:
-    own = streams.attributes
-    found = []
-    for stream in range(streams.number):
-        part = streams.part(stream)
-        vectors: list[Any] = [tuple(cells) for cells in own.value[part].tolist()]
-        if own.code.size:
-            vectors = list(zip(own.code[part].tolist(), vectors, strict=True))
-        columns = streams.ts[part].tolist(), vectors, streams.importance[part].tolist()
-        found.append([
-            Tuple(ts, row, cells, importance)
-            for row, (ts, cells, importance) in enumerate(zip(*columns, strict=True))
-        ])  # fmt: skip
-    return found
-
-
-def given(windows: Windows) -> list[tuple[str, int]]:
-    return [
-        ("rows" if by_rows else "ticks", int(size))
-        for size, by_rows in zip(windows.size, windows.by_rows, strict=True)
-    ]
-
-
-def rows_of(join: ExactJoin, streams: MultiStreams) -> list[tuple[tuple[int, ...], int, float]]:
-    found = []
-    for chunk in join.outputs(7):
-        members = (chunk.members - streams.first[:-1]).tolist()
-        columns = map(tuple, members), chunk.ts.tolist(), chunk.importance.tolist()
-        found += list(zip(*columns, strict=True))
-    assert join.count().outputs == len(found)
-    return sorted(found, key=lambda out: (out[1], out[0]))
-
-
 def all_pairs(streams: MultiStreams, screen: Screen) -> tuple[Ints, Ints, Floats]:
     """Return all pairs of places of two streams, and their scores."""
     first = int(streams.first[1])
@@ -142,13 +54,6 @@ def all_pairs(streams: MultiStreams, screen: Screen) -> tuple[Ints, Ints, Floats
         own.ravel() for own in np.meshgrid(np.arange(first), np.arange(first, streams.ts.size))
     )
     return left, right, scores(screen.kind, screen.length, streams.attributes.value, left, right)
-
-
-def with_direction(kind: str, value: Floats) -> Floats:
-    """Return data of which the definition leaves nothing out."""
-    ok = [oracle.vector_of(kind, cells) is not None for cells in value.tolist()]
-    value[~np.array(ok)] = 1.0
-    return value
 
 
 @pytest.mark.parametrize("kind", KINDS)
