@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.device.multiway import GpuProber
+from engine.device.walks import DeviceJoins, GpuProber, Probe
 from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.layout import (
     WHOLE,
@@ -119,8 +119,12 @@ def batch_of(work: Work, size: int, shredded: float) -> ProbeBatch:
 
 
 def _probers(work: Work, device: Device) -> tuple[CpuProber, GpuProber]:
-    join = work.streams, work.rules, work.predicate, work.plan
-    return CpuProber(*join, os.cpu_count() or 1), GpuProber(*join, device)
+    join = _join_of(work)
+    return CpuProber(*join, os.cpu_count() or 1), GpuProber.alone(*join, device)
+
+
+def _join_of(work: Work) -> tuple[MultiStreams, HarvestRules, Predicate, ReadPlan]:
+    return work.streams, work.rules, work.predicate, work.plan
 
 
 def _all_outputs(prober: Prober, work: Work, batch: ProbeBatch, wanted: Any) -> OutputBatch:  # noqa: ANN401
@@ -190,9 +194,35 @@ def time_batch(device: Device, kind: str, size: int, held: int, repeats: int) ->
     }
 
 
+def time_lanes(device: Device, lanes: int, size: int, held: int, repeats: int) -> dict[str, Any]:
+    """Time a batch of each of several band joins, in one launch and in one for each."""
+    works = [drawn("band", size, held, seed) for seed in range(lanes)]
+    batches = [batch_of(work, size, 0.0) for work in works]
+    first = works[0]
+    both = DeviceJoins(device, [work.streams for work in works], first.rules, first.predicate)
+    alone = [GpuProber.alone(*_join_of(work), device) for work in works]
+    probes = [
+        Probe(i, work.plan, work.admitted, work.plan, batch)
+        for i, (work, batch) in enumerate(zip(works, batches, strict=True))
+    ]
+
+    def apart() -> list[Any]:
+        return [
+            own.count(work.admitted, work.plan, batch)
+            for own, work, batch in zip(alone, works, batches, strict=True)
+        ]
+
+    for ours, theirs in zip(both.count(probes), apart(), strict=True):
+        held_equal(ours[:4], theirs[:4], "lanes in one launch")
+    together_s = _median(lambda: both.count(probes), repeats)
+    apart_s = _median(apart, repeats)
+    return {"together_s": together_s, "apart_s": apart_s, "times": apart_s / together_s}
+
+
 def measure_multiway(
     device: Device, *, sizes: tuple[int, ...] = (64, 1024, 16_384, 65_536),
     windows: tuple[int, ...] = (200, 2000), compared: int = 3000, repeats: int = 5,
+    lanes: int = 64,
 ) -> dict[str, Any]:  # fmt: skip
     """Measure, after holding every result equal to the CPU's.
 
@@ -207,12 +237,14 @@ def measure_multiway(
         Tuples of the batch that every predicate is compared on.
     repeats : int
         Timed calls, after one that compiles; the median counts.
+    lanes : int
+        Joins whose smallest batches are probed in one launch, and one by one.
 
     Returns
     -------
     dict
         ``parity`` by predicate; ``band`` by window and batch; ``predicates`` for the second
-        largest batch in the smallest window. The CPU's times are those of all its cores.
+        largest batch in the smallest window; ``lanes``. The CPU's times are those of all its cores.
 
     Raises
     ------
@@ -228,4 +260,5 @@ def measure_multiway(
     }
     usual = sorted(sizes)[-2:][0]
     others = {kind: time_batch(device, kind, usual, windows[0], repeats) for kind in KINDS}
-    return {"parity": parity, "band": band, "predicates": others}
+    side_by_side = time_lanes(device, lanes, min(sizes), windows[0], repeats)
+    return {"parity": parity, "band": band, "predicates": others, "lanes": side_by_side}

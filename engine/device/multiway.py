@@ -6,136 +6,23 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TypeVar
 
-import numpy as np
-
+from engine.device.together import JoinsTogether
+from engine.device.walks import GpuProber
 from engine.exact.checks import thread_count
 from engine.multiway.fractions.exhaustive import BestSetting, search_all, settings_of
 from engine.multiway.fractions.profile import JoinProfile
 from engine.multiway.harvest.cpu_prober import CpuProber
-from engine.multiway.harvest.layout import (
-    WHOLE,
-    Admitted,
-    HarvestRules,
-    ProbeBatch,
-    Probed,
-    ReadPlan,
-)
-from engine.multiway.harvest.prober import MakeProber, OutputBatch
+from engine.multiway.harvest.layout import Admitted, HarvestRules, ProbeBatch, Probed, ReadPlan
+from engine.multiway.harvest.prober import MakeProber, OutputBatch, Prober
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams
 from engine.runtime.device_choice import ON_CPU, ON_GPU, Wanted, attempt, combined_choice
 from engine.runtime.jit import Ints
 from gpu_kernels.devices import Choice, Device, open_device
-from gpu_kernels.multiway.predicates import Columns, Condition, Directions, Tuples
 
 T = TypeVar("T")
 SEARCHED = 1 << 26
 """Harvest settings of a join from which on auto searches them on a GPU: an estimate."""
-
-
-class GpuProber:
-    """Probes on a GPU, a warp a tuple.
-
-    Streams and attributes are copied once, admitted tuples as they come, plans as they are set.
-
-    Parameters
-    ----------
-    streams : MultiStreams
-    rules : HarvestRules
-    predicate : Predicate
-    whole : ReadPlan
-        What shredded tuples read, but for the first hop.
-    device : Device
-
-    Raises
-    ------
-    TooLargeError
-        If the streams do not fit in the device's memory.
-    """
-
-    def __init__(
-        self,
-        streams: MultiStreams,
-        rules: HarvestRules,
-        predicate: Predicate,
-        whole: ReadPlan,
-        device: Device,
-    ) -> None:
-        from gpu_kernels.multiway.on_device import DeviceWalks  # noqa: PLC0415 - loads numba.cuda
-
-        bound = predicate.bound
-        condition = Condition(
-            predicate.code, bound * bound if predicate.kind == "distance" else bound,
-            predicate.function, rules.clique, rules.combine,
-        )  # fmt: skip
-        columns = Columns(streams.ts, streams.importance, *streams.attributes)
-        self._walks = DeviceWalks(device, columns, streams.first, rules.window, condition)
-        self._whole = whole
-        self._plan: ReadPlan | None = None
-        self._sent = np.zeros(streams.number, np.int64)
-        self._found = np.zeros(streams.ts.size, np.int64)
-
-    def count(self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch) -> Probed:
-        """Return what the walks of a batch come to. O(comparisons).
-
-        Parameters
-        ----------
-        admitted : Admitted
-            The last of each stream are those of the batch; what was there before them is unchanged.
-        plan : ReadPlan
-        batch : ProbeBatch
-        """
-        hops = plan.order.shape[1]
-        self._admit(admitted, np.bincount(batch.stream, minlength=hops + 1))
-        self._set(admitted, plan)
-        counts, total = self._walks.count(self._tuples(batch))
-        outputs = np.ascontiguousarray(counts[:, 2 * hops])
-        self._found[batch.place] = outputs
-        return Probed(
-            np.ascontiguousarray(counts[:, :hops]),
-            np.ascontiguousarray(counts[:, hops : 2 * hops]),
-            outputs,
-            total,
-        )
-
-    def outputs(
-        self, admitted: Admitted, plan: ReadPlan, batch: ProbeBatch, wanted: Ints
-    ) -> Iterator[OutputBatch]:
-        """Yield the outputs of the wanted tuples of a batch, in their order.
-
-        They were counted before, with the same plan.
-        """
-        self._set(admitted, plan)
-        own = ProbeBatch._make(values[wanted] for values in batch)
-        for members, importance in self._walks.outputs(self._tuples(own), self._found[own.place]):
-            yield OutputBatch(members, importance)
-
-    def _admit(self, admitted: Admitted, new: Ints) -> None:
-        """Copy the admitted tuples that have changed: those of the batch, and any before them."""
-        for stream, count in enumerate(new.tolist()):
-            number = int(admitted.number[stream])
-            begin = min(int(self._sent[stream]), number - count)
-            if begin < number:
-                at = int(admitted.first[stream])
-                part = slice(at + begin, at + number)
-                self._walks.admit(part.start, admitted.place[part], admitted.ts[part])
-            self._sent[stream] = number
-
-    def _set(self, admitted: Admitted, plan: ReadPlan) -> None:
-        self._walks.limit(admitted.gone, admitted.number)
-        if plan is not self._plan:
-            both = zip(plan, self._whole, strict=True)
-            order, runs, first, youngest, oldest = (np.concatenate(pair) for pair in both)
-            m = plan.order.shape[0]
-            # the plan's last end is where the first of the whole windows begins
-            starts = np.concatenate([first[:m], first[m + 1 :] + first[m]])
-            self._walks.direct(Directions(order, runs, starts, youngest, oldest))
-            self._plan = plan
-
-    def _tuples(self, batch: ProbeBatch) -> Tuples:
-        streams = self._whole.order.shape[0]
-        direction = np.where(batch.shred == WHOLE, batch.stream, batch.stream + streams)
-        return Tuples(batch.place, direction, batch.shred)
 
 
 class ChosenProber:
@@ -150,8 +37,10 @@ class ChosenProber:
         Gives the device.
     report : dict
         Kept up to date: what a report says, "used" and "reason".
+    beside : (JoinsTogether, int) or None
+        Joins that are probed together, and which of them it is; None: it is alone.
     streams, rules, predicate, whole
-        As `GpuProber` has them.
+        As `MakeProber` has them.
 
     Raises
     ------
@@ -161,14 +50,18 @@ class ChosenProber:
 
     def __init__(
         self, wanted: Wanted, opened: Callable[[], Device], report: dict[str, str],
-        streams: MultiStreams, rules: HarvestRules, predicate: Predicate, whole: ReadPlan,
+        beside: tuple[JoinsTogether, int] | None, streams: MultiStreams, rules: HarvestRules,
+        predicate: Predicate, whole: ReadPlan,
     ) -> None:  # fmt: skip
         self._wanted, self._report = wanted, report
         self._cpu = CpuProber(streams, rules, predicate, whole, thread_count(None))
         self._worked: list[Choice] = []
 
-        def made(device: Device) -> tuple[GpuProber, Device] | None:
-            return GpuProber(streams, rules, predicate, whole, device), device
+        def made(device: Device) -> tuple[Prober, Device]:
+            if beside is not None:
+                joins, own = beside
+                return joins.prober(own, device, rules, predicate, whole), device
+            return GpuProber.alone(streams, rules, predicate, whole, device), device
 
         self._gpu, choice = attempt(wanted, made, opened)
         self._note(choice)
@@ -177,7 +70,7 @@ class ChosenProber:
         used, reason = combined_choice([*self._worked, choice], choice)
         self._report.update(used=used, reason=reason)
 
-    def _tried(self, on_gpu: Callable[[GpuProber], T]) -> T | None:
+    def _tried(self, on_gpu: Callable[[Prober], T]) -> T | None:
         """Return what the GPU gives; None if it fails, and from then on."""
         if self._gpu is None:
             return None
@@ -219,7 +112,9 @@ def _behind(parts: Iterator[OutputBatch], given: int) -> Iterator[OutputBatch]:
 
 
 def prober_on(
-    wanted: Wanted, opened: Callable[[], Device] = open_device
+    wanted: Wanted,
+    opened: Callable[[], Device] = open_device,
+    beside: tuple[JoinsTogether, int] | None = None,
 ) -> tuple[MakeProber | None, dict[str, str]]:
     """Return what makes the prober of a join on the device wanted, and what a report says of it.
 
@@ -228,6 +123,8 @@ def prober_on(
     wanted : Wanted
     opened : callable
         Gives the device.
+    beside : (JoinsTogether, int), optional
+        Joins that are probed together, and which of them it is.
 
     Returns
     -------
@@ -246,7 +143,7 @@ def prober_on(
     report = {"used": wanted.choice.device, "reason": wanted.choice.reason}
     if wanted.choice.device != ON_GPU:
         return None, report
-    return partial(ChosenProber, wanted, opened, report), report
+    return partial(ChosenProber, wanted, opened, report, beside), report
 
 
 class ChosenSearch:

@@ -49,7 +49,7 @@ def find(
     Parameters
     ----------
     place, direction : (tuples,) int64
-        Directions are numbered stream by stream, then those of whole windows.
+        Directions are numbered join by join: those of its streams, then those of whole windows.
     ts : (n,) int64
         Of all tuples.
     order : (directions, hops) int64
@@ -58,7 +58,7 @@ def find(
         Where each direction's runs begin in `youngest` and `oldest`.
     youngest, oldest : (runs,) int64
         Ages in ticks.
-    size, first, gone, number : (m,), `first` (m + 1,) int64
+    size, first, gone, number : (joins * m,), `first` one more, int64
         Windows in ticks, and the admitted tuples; see `gpu_kernels.multiway.walk.find_runs`.
     times : (n,) int64
         Ticks of the admitted tuples.
@@ -72,10 +72,12 @@ def find(
         hop = i - k * hops
         own = direction[k]
         begin, end = starts[own], starts[own + 1]
+        m = hops + 1
+        join = own // (2 * m) * m
         find_runs(
-            ts[place[k]], own % size.size, order[own, hop : hop + 1], runs[own, hop : hop + 2],
-            youngest[begin:end], oldest[begin:end], size, first, gone, number, times,
-            bounds[k, runs[own, hop] :],
+            ts[place[k]], own % m, order[own, hop : hop + 1], runs[own, hop : hop + 2],
+            youngest[begin:end], oldest[begin:end], size[join:], first[join:], gone[join:],
+            number[join:], times, bounds[k, runs[own, hop] :],
         )  # fmt: skip
 
 

@@ -29,16 +29,17 @@ _SIMULATED = {"per_block": 1, "width": 4}
 
 
 class DeviceWalks:
-    """Walks through windows whose tuples lie on a device.
+    """Walks through windows whose tuples lie on a device, those of one join or of several.
 
     Parameters
     ----------
     device : Device
     columns : Columns
-    first : (m + 1,) int64
-        Where the admitted tuples of each stream begin; there is room for all that it has.
+    first : (joins * m + 1,) int64
+        Where the admitted tuples of each stream begin, join by join; there is room for all that it
+        has.
     windows : (m,) int64
-        Ticks.
+        Ticks; the same for all joins.
     condition : Condition
 
     Raises
@@ -58,10 +59,11 @@ class DeviceWalks:
         self._room = int(free * _SPARE) - held
         if self._room <= 0:
             raise TooLargeError(
-                f"{columns.ts.size:,} tuples of {self._streams} streams need {held:,} bytes and "
+                f"{columns.ts.size:,} tuples of {first.size - 1} streams need {held:,} bytes and "
                 f"{device.name} has {free:,} free; use --device cpu, or join shorter streams"
             )
-        places = {"first": first, "windows": windows}
+        joins = (first.size - 1) // windows.size
+        places = {"first": first, "windows": np.tile(windows, joins)}
         self._places = {name: device.upload(values) for name, values in places.items()}
         self._place, self._times = (device.zeros(admitted, np.int64) for _ in range(2))
         filled = Columns._make(map(_not_empty, columns))
@@ -75,26 +77,26 @@ class DeviceWalks:
         self._directions: list[Array] = []
         self._runs = 0
 
-    def admit(self, begin: int, place: Ints, times: Ints) -> None:
-        """Set the admitted tuples from `begin` on.
+    def admit(self, at: Ints, place: Ints, times: Ints) -> None:
+        """Set admitted tuples.
 
         Parameters
         ----------
-        begin : int
-            Of the admitted tuples of all streams, side by side.
+        at : (k,) int64
+            Where they are, of the admitted tuples of all streams side by side.
         place, times : (k,) int64
             Place among all tuples, and arrival time in ticks.
         """
-        end = begin + place.size
-        self._place[begin:end] = self._device.upload(place)
-        self._times[begin:end] = self._device.upload(times)
+        where = self._device.upload(at)
+        self._place[where] = self._device.upload(place)
+        self._times[where] = self._device.upload(times)
 
     def limit(self, gone: Ints, number: Ints) -> None:
         """Set how many tuples of each stream are admitted, and how many of them removed for good.
 
         Parameters
         ----------
-        gone, number : (m,) int64
+        gone, number : (joins * m,) int64
         """
         self._counted = [self._device.upload(gone), self._device.upload(number)]
 
@@ -104,7 +106,7 @@ class DeviceWalks:
         Parameters
         ----------
         directions : Directions
-            In host memory; those of all streams, then those of whole windows.
+            In host memory; of each join those of its streams, then those of whole windows.
         """
         self._directions = [self._device.upload(_not_empty(values)) for values in directions]
         self._runs = max(1, int(directions.runs[:, -1].max()))

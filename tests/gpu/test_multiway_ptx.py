@@ -11,7 +11,7 @@ from multiway_cases import PREDICATES, random_streams
 from numba import types
 from thorough import guards
 
-from engine.device.multiway import GpuProber
+from engine.device.walks import GpuProber
 from engine.multiway.harvest.layout import (
     WHOLE,
     HarvestRules,
@@ -124,7 +124,7 @@ def test_what_the_driver_hands_to_the_kernels(kind: str, monkeypatch: pytest.Mon
     windows = windows_of([9, 9, 9])
     plan = whole_plan([[1, 2], [0, 2], [0, 1]], windows)
     rules = HarvestRules(clique=True, combine=0, window=windows.size)
-    prober = GpuProber(streams, rules, PREDICATES[kind], plan, device)
+    prober = GpuProber.alone(streams, rules, PREDICATES[kind], plan, device)
     admitted = admitted_none(streams)
     admitted.number[:] = np.diff(streams.first)
     admitted.place[:] = np.arange(streams.ts.size)
@@ -146,7 +146,7 @@ def test_a_bound_needs_no_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = []
     for radius in (0.5, 2.25):
         predicate = Predicate("distance", ("x", "y"), radius)
-        prober = GpuProber(streams, rules, predicate, plan, device)
+        prober = GpuProber.alone(streams, rules, predicate, plan, device)
         prober.count(admitted_none(streams), plan, batch_of_all(streams))
         kernel = count_kernel(WalkVariant(predicate.code, never))
         compiled.append(len(kernel._checked))  # noqa: SLF001 - signatures compiled for

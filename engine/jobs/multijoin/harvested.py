@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.device.multiway import ChosenSearch, prober_on
+from engine.device.together import JoinsTogether
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import harvest_orders
 from engine.jobs.multijoin.read import FOREVER
@@ -22,7 +23,7 @@ from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.harvest.state import Step
 from engine.multiway.measure import Measures
 from engine.multiway.streams import MultiStreams, Windows, basic_counts
-from engine.runtime.device_choice import wanted_device
+from engine.runtime.device_choice import ON_GPU, wanted_device
 from engine.runtime.jit import Floats, Ints
 
 Part = tuple[Ints, Ints, Floats]
@@ -121,6 +122,13 @@ def _as_one(parts: list[OutputBatch]) -> OutputBatch:
     return OutputBatch(np.concatenate(members), np.concatenate(importance))
 
 
+def is_on_gpu(task: MultiJoinTask) -> bool:
+    """Return whether a harvested join probes on a GPU."""
+    if task.harvest is None or task.harvest.probe == "index":
+        return False
+    return wanted_device(task.options.device).choice.device == ON_GPU
+
+
 class HarvestRun:
     """A harvested join of streams that were read.
 
@@ -129,6 +137,8 @@ class HarvestRun:
     task : MultiJoinTask
         With the settings of a harvest.
     streams : MultiStreams
+    beside : (JoinsTogether, int), optional
+        Joins that a GPU probes together, and which of them it is.
 
     Attributes
     ----------
@@ -136,7 +146,10 @@ class HarvestRun:
         The join orders taken, by direction.
     """
 
-    def __init__(self, task: MultiJoinTask, streams: MultiStreams) -> None:
+    def __init__(
+        self, task: MultiJoinTask, streams: MultiStreams,
+        beside: tuple[JoinsTogether, int] | None = None,
+    ) -> None:  # fmt: skip
         options, settings = task.options, task.harvest
         assert settings is not None  # noqa: S101 - the caller has looked
         self._streams, self._begin = streams, task.share.begin
@@ -153,7 +166,7 @@ class HarvestRun:
         wanted = wanted_device(options.device)
         self._search = ChosenSearch(wanted)
         if settings.probe != "index":
-            prober, self._device = prober_on(wanted)
+            prober, self._device = prober_on(wanted, beside=beside)
         self._join = GrubJoin(
             streams, task.windows, options.predicate, settings, self.orders, graph=options.graph,
             combine=options.combine, start_ts=_first(task), keep=self._keep, prober=prober,

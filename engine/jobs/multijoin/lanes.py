@@ -12,7 +12,7 @@ import pyarrow as pa
 from engine.archives.canonical import canonical
 from engine.archives.normalise import decoded, with_keys
 from engine.archives.roles import JoinColumns
-from engine.jobs.multijoin.harvested import index_costs_of, profile_of
+from engine.jobs.multijoin.harvested import index_costs_of, is_on_gpu, profile_of
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import harvest_orders
 from engine.jobs.multijoin.read import Share, read_streams
@@ -56,11 +56,13 @@ def lane_tasks(whole: MultiJoinTask, executor: Executor, stages: Stages) -> list
 def _number(whole: MultiJoinTask, executor: Executor, lanes: int) -> int:
     """Return how many tasks to make: each reads all rows, and keeps those of its lanes.
 
-    Exact joins use all cores of this process by themselves.
+    Exact joins use all cores of this process by themselves, and a GPU probes for all lanes of a
+    task together.
     """
     if executor.slots:
         return min(lanes, executor.slots)
-    return min(lanes, executor.threads) if whole.options.approximate else 1
+    apart = whole.options.approximate and not is_on_gpu(whole)
+    return min(lanes, executor.threads) if apart else 1
 
 
 def dealt(rows: Counter[Group], number: int) -> list[tuple[Group, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -12,10 +13,11 @@ import pyarrow as pa
 
 from engine.archives.families import plain_type
 from engine.archives.normalise import FaultTally
+from engine.device.together import JoinsTogether
 from engine.device.vectors import proposals_on
 from engine.jobs.bound.found import Bounds
 from engine.jobs.exact.counting import Tally
-from engine.jobs.multijoin.harvested import Harvested, HarvestRun
+from engine.jobs.multijoin.harvested import Harvested, HarvestRun, is_on_gpu
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import loops_orders
 from engine.jobs.multijoin.outlook import Expected, expected_of
@@ -30,8 +32,12 @@ from engine.multiway.exact.tiles import MakePropose
 from engine.multiway.loops.method import LoopsSettings
 from engine.multiway.loops.run import LoopsCounters, LoopsRun
 from engine.options.multijoin import AUTO
+from engine.runtime.work import as_here
 from gpu_kernels.combine import neumaier
 from gpu_kernels.devices import Choice
+
+SIDE_BY_SIDE = 256
+"""Lanes whose probes a GPU makes in one launch, each of a thread that mostly waits."""
 
 
 class Joined(NamedTuple):
@@ -122,10 +128,15 @@ def join_streams(task: MultiJoinTask) -> MultiJoinResult:
             zip(_by_lane(task), streams, strict=True), _tuples_of_all(task, read)
         )
         clock.spent("outlook")
-    join = _way(task)
+    lanes = list(zip(_by_lane(task), read.lanes, strict=True))
+    if len(lanes) > 1 and is_on_gpu(task):
+        joined = _harvest_together(lanes, write, clock)
+    else:
+        join = _way(task)
+        joined = [join(own, lane, write, clock) for own, lane in lanes]
     joined = [
-        join(own, lane, write, clock)._replace(tuples=_tuples_of(task, lane))
-        for own, lane in zip(_by_lane(task), read.lanes, strict=True)
+        own._replace(tuples=_tuples_of(task, lane))
+        for own, lane in zip(joined, read.lanes, strict=True)
     ]
     joined[0] = joined[0]._replace(expected=expected)
     part = write.close()
@@ -220,9 +231,43 @@ def _loops(task: MultiJoinTask, lane: Lane, write: OutputWriter, clock: _Clock) 
 def _harvest(task: MultiJoinTask, lane: Lane, write: OutputWriter, clock: _Clock) -> Joined:
     exact = _counted(task, lane) if task.options.reference == "exact" else None
     clock.spent("count")
-    run = HarvestRun(task, lane.streams)
-    tally = tallied(write.all(lane, run.parts()), task.edges)
+    joined = _harvested(task, lane, write, exact)
     clock.spent("join")
+    return joined
+
+
+def _harvest_together(
+    lanes: Sequence[tuple[MultiJoinTask, Lane]], write: OutputWriter, clock: _Clock
+) -> list[Joined]:
+    """Harvest lanes side by side, so that a GPU probes for many of them in one launch."""
+    task = lanes[0][0]
+    counts = task.options.reference == "exact"
+    exact = [_counted(own, lane) if counts else None for own, lane in lanes]
+    clock.spent("count")
+    found: list[Joined] = []
+    for begin in range(0, len(lanes), SIDE_BY_SIDE):
+        some = lanes[begin : begin + SIDE_BY_SIDE]
+        joins = JoinsTogether([lane.streams for _, lane in some])
+
+        def one(at: int, joins: JoinsTogether = joins, begin: int = begin) -> Joined:
+            own, lane = lanes[begin + at]
+            try:
+                return _harvested(own, lane, write, exact[begin + at], (joins, at))
+            finally:
+                joins.left()
+
+        with ThreadPoolExecutor(len(some), **as_here()) as pool:
+            found += pool.map(one, range(len(some)))
+    clock.spent("join")
+    return found
+
+
+def _harvested(
+    task: MultiJoinTask, lane: Lane, write: OutputWriter, exact: Tally | None,
+    beside: tuple[JoinsTogether, int] | None = None,
+) -> Joined:  # fmt: skip
+    run = HarvestRun(task, lane.streams, beside)
+    tally = tallied(write.all(lane, run.parts()), task.edges)
     return Joined(
         lane.group, [], exact, tally, harvested=run.statistics, orders=run.orders,
         capacity=None if task.harvest is None else task.harvest.capacity,

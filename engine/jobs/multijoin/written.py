@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,12 @@ REJECTED = "_rejected"
 
 
 class OutputWriter:
-    """Writes outputs as they come; without a folder lets them pass."""
+    """Writes outputs as they come, from several threads too; without a folder lets them pass."""
 
     def __init__(self, task: MultiJoinTask, schema: pa.Schema) -> None:
         self._name = f"part-{task.share.number:05d}.{uuid.uuid4().hex[:8]}.parquet"
         self._schema, self._predicate = schema, task.options.predicate
+        self._lock = Lock()
         self._writer = None if task.draft is None else PartWriter(task.draft / self._name)
 
     def all(self, lane: Lane, parts: Iterator[Part]) -> Iterator[Part]:
@@ -35,7 +37,9 @@ class OutputWriter:
         score = Scores.of(self._predicate, lane.streams)
         for part in parts:
             if self._writer is not None:
-                self._writer.write(self._table(lane, score, *part))
+                table = self._table(lane, score, *part)
+                with self._lock:
+                    self._writer.write(table)
             yield part
 
     def _table(

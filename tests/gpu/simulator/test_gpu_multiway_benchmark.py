@@ -11,7 +11,7 @@ from places import BENCHMARKS
 from gpu_kernels.devices import SimulatedDevice
 
 FOLDER = BENCHMARKS
-SMALL: dict[str, Any] = {"sizes": (4, 7), "windows": (12,), "compared": 9, "repeats": 1}
+SMALL: dict[str, Any] = {"sizes": (4, 7), "windows": (12,), "compared": 9, "repeats": 1, "lanes": 3}
 
 
 @pytest.fixture(name="suite")
@@ -25,6 +25,7 @@ def test_every_predicate_is_compared_and_timed(suite: Any) -> None:
     assert all(found["parity"][kind]["outputs"] > 0 for kind in suite.KINDS)
     assert all(found["predicates"][kind]["times_cpu"] > 0 for kind in suite.KINDS)
     assert list(found["band"]["window of 12"]) == ["batch of 4", "batch of 7"]
+    assert found["lanes"]["times"] > 0
 
 
 def test_a_difference_is_not_passed_over(suite: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from multiway_cases import PREDICATES, random_streams
 
-from engine.device.multiway import GpuProber, prober_on
+from engine.device.multiway import prober_on
+from engine.device.walks import GpuProber
 from engine.multiway.harvest import clock
 from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.layout import Admitted, ProbeBatch, Probed, ReadPlan
@@ -49,7 +50,7 @@ def on_cpu(streams: Any, rules: Any, predicate: Any, whole: Any) -> CpuProber:
 
 
 def on_gpu(streams: Any, rules: Any, predicate: Any, whole: Any) -> GpuProber:
-    return GpuProber(streams, rules, predicate, whole, DEVICE)
+    return GpuProber.alone(streams, rules, predicate, whole, DEVICE)
 
 
 class Compared:
