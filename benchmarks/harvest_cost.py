@@ -1,12 +1,13 @@
 """What a harvested join takes on the wall clock, over what the exact join takes.
 
-    python benchmarks/harvest_cost.py [--tuples 100000] [--repeats 5]
+    python benchmarks/harvest_cost.py [--tuples 100000] [--kinds band equi]
 
 Three streams, 100 tuples a second each, windows of 20 s, matches 0, 5 and 15 s behind the first
-stream's; band, equality and cosine predicates, of vectors 64 wide a quarter as many tuples. Both
-joins make their outputs in memory, on all cores, warm; the harvested one learns and adapts every
-5 s. Every output of it is one of the exact join's. Times, by the clock and on the CPU of all cores,
-are medians of alternating runs.
+stream's; band, equality and cosine predicates, of vectors 64 wide a quarter as many tuples; and
+half as many vectors 128 wide in windows of 200 s, which are 20,000 tuples. Both joins make their
+outputs in memory, on all cores, warm; the harvested one learns and adapts every 5 s. Every output
+of it is one of the exact join's. Times, by the clock and on the CPU of all cores, are medians of
+five alternating runs, of long windows three.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import platform
 import statistics
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from reproduce.record import commit
@@ -38,17 +39,34 @@ THROTTLES = (0.1, 0.25, 0.5)
 ASKED = {0.1: 0.4, 0.25: 0.5, 0.5: 0.75}
 ASKED_OF_VECTORS = {0.1: 0.2, 0.25: 0.35, 0.5: 0.6}
 """`ASKED`, `ASKED_OF_VECTORS`: The most time, over the exact join's."""
-WIDTH, NEAR = 64, 0.1
-"""Of vectors: how wide they are, and how many lie near the one that drifts."""
-PREDICATES = {
-    "band": Predicate("band", ("v",), 1.0),
-    "equi": Predicate("equi", ("k",)),
-    "vectors": Predicate("cosine", ("v",), 0.8),
+NEAR = 0.1
+"""Of vectors, how many lie near the one that drifts."""
+
+
+class Work(NamedTuple):
+    """A join, and how much of it is measured."""
+
+    predicate: Predicate
+    width: int = 0
+    """Of vectors."""
+    window: int = WINDOW
+    part: int = 1
+    """Of the tuples asked for, one in so many."""
+    repeats: int = 5
+
+
+WORKS = {
+    "band": Work(Predicate("band", ("v",), 1.0)),
+    "equi": Work(Predicate("equi", ("k",))),
+    "vectors": Work(Predicate("cosine", ("v",), 0.8), 64, part=4),
+    "vectors, long windows": Work(
+        Predicate("cosine", ("v",), 0.8), 128, 10 * WINDOW, part=2, repeats=3
+    ),
 }
 ORDERS = [[1, 2], [0, 2], [0, 1]]
 
 
-def streams_of(kind: str, tuples: int, seed: int) -> MultiStreams:
+def streams_of(work: Work, tuples: int, seed: int) -> MultiStreams:
     """Return three streams whose attributes drift in the same way, each some time behind."""
     rng = np.random.default_rng(seed)
     span = 10 * tuples
@@ -56,13 +74,13 @@ def streams_of(kind: str, tuples: int, seed: int) -> MultiStreams:
     lag, deviation = np.repeat(LAGS, tuples), np.repeat(DEVIATIONS, tuples)
     at = (ts - lag) / 1000.0
     own = no_attributes(ts.size)
-    if kind == "band":
+    if work.predicate.kind == "band":
         value = (20.0 * at) % 1000.0 + deviation * rng.standard_normal(ts.size)
         own = own._replace(value=value[:, None] % 1000.0)
-    elif kind == "vectors":
-        value = rng.standard_normal((ts.size, WIDTH))
+    elif work.width:
+        value = rng.standard_normal((ts.size, work.width))
         some = rng.random(ts.size) < NEAR
-        drifting = rng.standard_normal((span // 1000 + 1, WIDTH))
+        drifting = rng.standard_normal((span // 1000 + 1, work.width))
         value[some] = 0.3 * value[some] + drifting[np.maximum(at[some], 0).astype(np.int64)]
         own = own._replace(value=value)
     else:
@@ -87,11 +105,12 @@ def is_part(some: Ints, whole: Ints) -> bool:
     return bool(np.isin(one, other).all())
 
 
-def compared(kind: str, tuples: int, repeats: int, seed: int) -> list[dict[str, Any]]:
+def compared(kind: str, tuples: int, seed: int) -> list[dict[str, Any]]:
     """Return the times of both joins by throttle fraction."""
-    streams, windows = streams_of(kind, tuples, seed), windows_of([WINDOW] * len(LAGS))
-    predicate = PREDICATES[kind]
-    asked = ASKED_OF_VECTORS if kind == "vectors" else ASKED
+    work = WORKS[kind]
+    streams = streams_of(work, tuples // work.part, seed)
+    windows, predicate = windows_of([work.window] * len(LAGS)), work.predicate
+    asked = ASKED_OF_VECTORS if work.width else ASKED
 
     def exact() -> Any:  # noqa: ANN401
         return ExactJoin(streams, windows, predicate, threads=thread_count(None)).outputs()
@@ -108,7 +127,7 @@ def compared(kind: str, tuples: int, repeats: int, seed: int) -> list[dict[str, 
             raise AssertionError(f"{kind}: an output at throttle {throttle} is none of the exact's")
         seconds: dict[str, list[float]] = {"exact": [], "harvested": []}
         worked: dict[str, list[float]] = {"exact": [], "harvested": []}
-        for _ in range(repeats):
+        for _ in range(work.repeats):
             for name, join in (("exact", exact()), ("harvested", harvested(throttle))):
                 begun, spent = time.perf_counter(), time.process_time()
                 outputs = sum(part.importance.size for part in join)
@@ -118,13 +137,14 @@ def compared(kind: str, tuples: int, repeats: int, seed: int) -> list[dict[str, 
                     raise AssertionError(f"{kind}: {name} has {outputs} outputs now")
         one, other = (statistics.median(seconds[name]) for name in ("harvested", "exact"))
         lines.append({
-            "predicate": predicate.text, "throttle": throttle, "exact": other, "harvested": one,
+            "predicate": predicate.text, "width": work.width, "window": work.window // 1000,
+            "throttle": throttle, "exact": other, "harvested": one,
             "ratio": one / other, "asked": asked[throttle], "outputs": len(whole),
             "recall": len(found) / len(whole),
             "cpu_seconds": {name: statistics.median(own) for name, own in worked.items()},
         })  # fmt: skip
         print(
-            f"{predicate.text:10s} throttle {throttle:4}: exact {other:.3f} s, harvested "
+            f"{kind:10s} throttle {throttle:4}: exact {other:.3f} s, harvested "
             f"{one:.3f} s, ratio {one / other:.2f} (asked {asked[throttle]}), recall "
             f"{100 * len(found) / len(whole):.1f} %, on the CPU "
             f"{lines[-1]['cpu_seconds']['exact']:.3f} and "
@@ -138,18 +158,11 @@ def main() -> None:
     """Measure, print and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tuples", type=int, default=100_000)
-    parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--kinds", default=",".join(PREDICATES))
+    parser.add_argument("--kinds", nargs="+", default=list(WORKS), choices=WORKS)
     given = parser.parse_args()
-    lines = [
-        line
-        for kind in given.kinds.split(",")
-        for line in compared(
-            kind, given.tuples // (4 if kind == "vectors" else 1), given.repeats, given.seed
-        )
-    ]
-    if given.tuples >= 100_000 and given.kinds == ",".join(PREDICATES):
+    lines = [line for kind in given.kinds for line in compared(kind, given.tuples, given.seed)]
+    if given.tuples >= 100_000 and given.kinds == list(WORKS):
         about = {"commit": commit(), "machine": platform.machine(), "tuples": given.tuples}
         RESULTS.write_text(json.dumps(about | {"lines": lines}, indent=1) + "\n")
 
