@@ -105,12 +105,14 @@ def normalise(
 def decoded(table: pa.Table) -> pa.Table:
     """Replace dictionaries by their values, for their indices differ from file to file, and views.
 
-    Types become those of `engine.archives.families.plain_type`.
+    Types become those of `engine.archives.families.plain_type`. That a column has no nulls is left
+    unsaid, as that may differ, too.
     """
     for at, part in enumerate(table.schema):
         kind = plain_type(part.type)
-        if kind != part.type:
-            column = pc.cast(table.column(at), kind)
+        if kind != part.type or not part.nullable:
+            column = table.column(at)
+            column = column if kind == part.type else pc.cast(column, kind)
             table = table.set_column(at, pa.field(part.name, column.type), column)
     return table
 
