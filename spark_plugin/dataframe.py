@@ -7,7 +7,7 @@ from typing import Annotated, Unpack
 from pyspark.sql import DataFrame
 
 from engine.api.keywords import takes
-from engine.archives.roles import Roles
+from engine.archives.roles import JoinColumns, Roles, stated_unit
 from engine.options import deciding, streams, where
 from engine.options.budget import (
     POOLED,
@@ -41,9 +41,9 @@ class Rows(Numbered, FactRows, total=False):
 
 class Frames(
     streams.Columns, streams.Windows, streams.Memory, streams.Split, deciding.Deciding,
-    deciding.OfPolicy, streams.Estimator, streams.Probe, streams.Outputs, streams.Lanes,
-    streams.Seed, where.Payload, Rows, FactSides, FactChanges, FactAccess, where.Device,
-    total=False,
+    deciding.OfPolicy, streams.Estimator, streams.Probe, streams.TimeUnit, streams.Outputs,
+    streams.Lanes, streams.Seed, where.Payload, Rows, FactSides, FactChanges, FactAccess,
+    where.Device, total=False,
 ):  # fmt: skip
     """The keywords of a replay of two DataFrames."""
 
@@ -75,7 +75,7 @@ def query_of(left: DataFrame, right: DataFrame, given: Given) -> Query:
     return Query(
         sides if join is None else join.sides,
         columns,
-        _settings(given, columns.unit, amounts, split),
+        _settings(given, columns, _zone(left) if columns.zoned else None, amounts, split),
         amounts,
         lanes,
         join,
@@ -84,7 +84,16 @@ def query_of(left: DataFrame, right: DataFrame, given: Given) -> Query:
     )
 
 
-def _settings(given: Given, unit: str, amounts: Amounts, split: Split) -> ReplaySettings:
+def _zone(frame: DataFrame) -> str | None:
+    """Return the zone in which a session shows times."""
+    zone: str | None = frame.sparkSession.conf.get("spark.sql.session.timeZone")
+    return zone
+
+
+def _settings(
+    given: Given, columns: JoinColumns, zone: str | None, amounts: Amounts, split: Split
+) -> ReplaySettings:
+    unit = stated_unit(columns.unit, given["time_unit"])
     exact = amounts == (None, None)
     policy, parameters = settled(given["policy"], given["params"] or {})
     left, right = windows_of(given)
@@ -95,7 +104,7 @@ def _settings(given: Given, unit: str, amounts: Amounts, split: Split) -> Replay
         window_right=parse_window(right, unit, "right"),
         policy=None if exact else policy,
         parameters={} if exact else parameters,
-        start_ts=None if start is None else parse_instant(start, unit, "start_ts"),
+        start_ts=None if start is None else parse_instant(start, unit, "start_ts", zone),
         pooled=split == POOLED,
     )
 

@@ -95,7 +95,7 @@ def replay(left: DataFrame, right: DataFrame, **options: Any) -> InSpark:  # noq
     def report() -> dict[str, Any]:
         every = dataframe.replay(left, right, **(exact | {"columns": "ids"}))
         kind = type(left.schema[time].dataType) if time in left.columns else None
-        unit, zone = _CLOCKS.get(kind, ("tick", None))
+        unit, zone = _CLOCKS.get(kind, (options.get("time_unit") or "tick", None))
         return {**_against(every, found), "window": {"tick": unit, "zone": zone}}
 
     return InSpark(_timed(found, left, time), report, losses_over_time)
@@ -158,7 +158,7 @@ def multijoin(streams: Mapping[str, DataFrame], **options: Any) -> InSpark:  # n
     def report() -> dict[str, Any]:
         every = joins.multijoin(streams, **(exact | {"columns": "ids"}))
         kind = type(first.schema[time].dataType)
-        unit, zone = _CLOCKS.get(kind, ("tick", None))
+        unit, zone = _CLOCKS.get(kind, (options.get("time_unit") or "tick", None))
         return {**_against(every, found), "window": {"tick": unit, "zone": zone}}
 
     return InSpark(_timed(found, first, time), report, losses_over_time)

@@ -48,8 +48,8 @@ from spark_plugin.spread import by_lane
 
 class MultiJoinFrames(
     Streams, On, Best, Loop, Parts, several.Memory, several.Split, several.Deciding,
-    deciding.OfPolicy, shared.Estimator, Harvest, shared.Outputs, shared.Seed, where.Payload,
-    Numbered, where.Device, total=False,
+    deciding.OfPolicy, shared.Estimator, Harvest, shared.TimeUnit, shared.Outputs, shared.Seed,
+    where.Payload, Numbered, where.Device, total=False,
 ):  # fmt: skip
     """The keywords of a multi-way join of DataFrames."""
 

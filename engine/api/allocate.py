@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from engine.api.files import in_files
+from engine.api.tables import temporary
 from engine.jobs.allocate.report import build_report
 from engine.jobs.allocate.run import run_allocation
 from engine.options.allocate import allocate_of
@@ -13,6 +16,7 @@ from engine.options.command import read_toml
 from engine.report.allocation import draw
 from engine.report.figures import check_folder
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
+from engine.runtime.streams import SIDES
 from engine.runtime.uris import place_of
 
 
@@ -29,7 +33,8 @@ def allocate_joins(
     Parameters
     ----------
     jobs : path or mapping
-        A TOML file, or what one holds: ``{"memory": "20%", "join": [{"left": ..., ...}, ...]}``.
+        A TOML file, or what one holds: ``{"memory": "20%", "join": [{"left": ..., ...}, ...]}``,
+        where `left` and `right` may be frames.
     plots : path, optional
         Folder for plots of memory and recall.
     cache : path, optional
@@ -53,8 +58,34 @@ def allocate_joins(
     if plots is not None:
         check_folder(place_of(str(plots)))
     content = jobs if isinstance(jobs, Mapping) else read_toml(place_of(str(jobs)))
-    options = allocate_of(content, None if cache is None else place_of(str(cache)))
-    report = build_report(run_allocation(options, executor or ThreadExecutor(), progress))
+    with temporary() as folder:
+        own = _on_files(content, folder)
+        lanes = None if cache is None else place_of(str(cache))
+        if any(folder.iterdir()):
+            lanes = lanes or folder / "lanes"  # of files that go
+        options = allocate_of(own, lanes)
+        report = build_report(run_allocation(options, executor or ThreadExecutor(), progress))
     if plots is not None:
         draw(report.content, place_of(str(plots)))
     return report.content
+
+
+def _on_files(content: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+    """Return an allocation whose joins have paths, with their frames in files."""
+    joins = content.get("join", [])
+    if not isinstance(joins, list):
+        return content
+    return {**content, "join": [_of_paths(own, folder / str(i)) for i, own in enumerate(joins)]}
+
+
+def _of_paths(join: Any, folder: Path) -> Any:  # noqa: ANN401 - `allocate_of` says what is wrong
+    if not isinstance(join, Mapping):
+        return join
+    sides = {side: join[side] for side in SIDES if side in join}
+    if all(isinstance(own, (str, os.PathLike)) for own in sides.values()):
+        return join
+    folder.mkdir()
+    times = {side: join.get(f"{side}_time", join.get("time")) for side in sides}
+    files = in_files(sides, times, folder)
+    unit = {} if files.unit is None else {"time_unit": files.unit}
+    return {**join, **files.paths, **unit}

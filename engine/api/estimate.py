@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Unpack, overload
 
 import pyarrow as pa
 
+from engine.api.files import Files, in_files
 from engine.api.frames import Frame
 from engine.api.keywords import takes
 from engine.api.result import Result, kind_of, moments
-from engine.api.tables import sources_of
+from engine.api.tables import sources_of, temporary
 from engine.archives.moments import windows_timed
 from engine.jobs.estimate.report import Estimation
 from engine.jobs.estimate.run import run_estimate
 from engine.options import where
+from engine.options.by_stream import by_stream
+from engine.options.command import Given
 from engine.options.estimate import ESTIMATE, Estimate, estimate_of
 from engine.options.estimate_streams import (
     ESTIMATE_STREAMS,
     EstimateStreams,
     estimate_streams_of,
 )
+from engine.options.replay import sided
 from engine.report.estimate_table import estimate_shown
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
@@ -177,10 +180,10 @@ def estimate(left: Any, right: Any = None, **options: Any) -> EstimateFound:
 
     Parameters
     ----------
-    left, right : path
-        File, folder or glob of Parquet that is sorted by time; frames are refused, since what is
-        in memory has been read already. Or as `left` alone a mapping of several streams by name,
-        which a `predicate` joins.
+    left, right : path or frame
+        File, folder or glob of Parquet that is sorted by time; or a frame, which is written to a
+        temporary file in order of time, and of which less is joined, not read. Or as `left` alone
+        a mapping of several streams by name, which a `predicate` joins.
     executor : Executor, optional
     progress : callable, optional
     **options
@@ -219,10 +222,16 @@ def _of_two(
     -------
     EstimateFound
     """
-    _only_paths({"left": left, "right": right, "fact": options.get("fact", "")})
-    asked = estimate_of(ESTIMATE.from_keywords({**options, "left": left, "right": right}))
-    made = run_estimate(asked, executor or ThreadExecutor(), progress)
-    return _found(made, str(left), "left", asked.base.left_roles.time)
+    given = ESTIMATE.from_keywords(options)
+    frames: dict[str, Frame] = {"left": left, "right": right}
+    times = {side: sided(given, "time", side) for side in frames}
+    if given["fact"] is not None:
+        frames["fact"] = given["fact"]
+    with temporary() as folder:
+        files = in_files(frames, times, folder)
+        asked = estimate_of(_on(given, files, files.paths))
+        made = run_estimate(asked, executor or ThreadExecutor(), progress)
+        return _found(made, files, "left", asked.base.left_roles.time)
 
 
 @takes(ESTIMATE_STREAMS)
@@ -239,28 +248,28 @@ def _of_several(
     -------
     EstimateFound
     """
-    _only_paths(streams)
-    paths = {name: str(own) for name, own in streams.items()}
-    asked = estimate_streams_of(paths, ESTIMATE_STREAMS.from_keywords(options))
-    made = run_estimate(asked, executor or ThreadExecutor(), progress)
-    first = asked.base.streams[0]
-    return _found(made, str(first.source), first.name, first.time)
+    given = ESTIMATE_STREAMS.from_keywords(options)
+    times = by_stream("time", given.get("time"), list(streams))
+    with temporary() as folder:
+        files = in_files(streams, times, folder)
+        asked = estimate_streams_of(files.paths, _on(given, files, {}))
+        made = run_estimate(asked, executor or ThreadExecutor(), progress)
+        first = asked.base.streams[0]
+        return _found(made, files, first.name, first.time)
 
 
-def _only_paths(given: Mapping[str, object]) -> None:
-    for name, own in given.items():
-        if not isinstance(own, str | os.PathLike):
-            raise SpecError(
-                f"winnow.estimate reads parts of archives, and {name} is a "
-                f"{type(own).__name__}: give the path of a Parquet file that is sorted by time, "
-                "or use winnow.sample"
-            )
+def _on(given: Given, files: Files, more: Mapping[str, str]) -> Given:
+    """Return the options on files, which may have plain numbers in place of seconds."""
+    unit = {} if files.unit is None else {"time_unit": files.unit}
+    return Given(given.options, {**given, **more, **unit})
 
 
-def _found(made: Estimation, source: str, name: str, time: str) -> EstimateFound:
+def _found(made: Estimation, files: Files, name: str, time: str) -> EstimateFound:
     """Return a result whose times are like those of a stream."""
     report, first = made.report.content, next(iter(made.aggregates))
-    kind = moments(report["window"]["tick"], kind_of(source, name, time))
+    source = files.kinds.get(name) or kind_of(files.paths[name], name, time)
+    report["window"]["zone"] = getattr(source, "tz", None)
+    kind = moments(report["window"]["tick"], source)
     timed = {text: windows_timed(own, kind) for text, own in made.aggregates.items()}
     found = EstimateFound(timed[first], estimate_shown(made.report, made.aggregates))
     found.aggregates = timed

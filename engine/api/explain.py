@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from engine.api.frames import Frame, streams_in_arrow
 from engine.api.keywords import takes
-from engine.api.pair import refuse_spark
 from engine.api.result import Result
 from engine.api.tables import sources_of
 from engine.jobs.explain import explain as explained
@@ -27,11 +26,13 @@ from engine.options.explain import (
     statistics,
 )
 from engine.options.multijoin_options import On, Streams
-from engine.options.streams import Reading
+from engine.options.streams import Reading, TimeUnit
 from engine.report.order_tables import explain_shown
 
 
-class ExplainKeywords(Statistics, Order, Shown, Streams, On, Reading, Measure, total=False):
+class ExplainKeywords(
+    Statistics, Order, Shown, Streams, On, TimeUnit, Reading, Measure, total=False
+):
     """The keywords of an explanation, of statistics or of streams."""
 
 
@@ -70,7 +71,6 @@ def explain(
     """
     given = EXPLAIN.from_keywords(options)
     if streams is not None:
-        refuse_spark("explain", *streams.values())
         given["stream"] = sources_of(streams_in_arrow(streams))
     check_options(given)
     asks = question(given)

@@ -41,7 +41,19 @@ class Batches(Protocol):
         ...
 
 
-Frame: TypeAlias = str | os.PathLike[str] | ArrowStream | Batches
+class Lazy(Protocol):
+    """A lazy frame of polars."""
+
+    def collect(self) -> Any:  # noqa: ANN401 - a frame of polars
+        """Return the frame."""
+        ...
+
+    def collect_schema(self) -> Any:  # noqa: ANN401 - a mapping of polars
+        """Return the types of its columns."""
+        ...
+
+
+Frame: TypeAlias = str | os.PathLike[str] | ArrowStream | Batches | Lazy
 """A file, folder, glob or URI, or a frame."""
 
 
@@ -132,6 +144,8 @@ def _table(frame: Any, name: str) -> pa.Table:  # noqa: ANN401 - whatever was gi
     top = type(frame).__module__.partition(".")[0]
     if top == "pandas" and hasattr(frame, "columns"):
         return _of_pandas(frame)
+    if top == "pyspark" and hasattr(frame, "sparkSession"):
+        return _of_spark(frame)
     if top == "polars" and hasattr(frame, "collect_schema") and hasattr(frame, "collect"):
         frame = frame.collect()  # a lazy one has no data yet
     if isinstance(frame, ArrowStream):
@@ -171,6 +185,14 @@ def _of_pandas(frame: Any) -> pa.Table:  # noqa: ANN401 - pandas need not be the
     if not (type(index).__name__ == "RangeIndex" and index.name is None):
         frame = frame.reset_index()
     return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def _of_spark(frame: Any) -> pa.Table:  # noqa: ANN401 - PySpark need not be there
+    """Return the rows of a Spark DataFrame, which come to this process."""
+    if hasattr(frame, "toArrow"):
+        found: pa.Table = frame.toArrow()
+        return found
+    return _of_pandas(frame.toPandas())  # Spark 3.5
 
 
 def spooled(reader: pa.RecordBatchReader) -> pa.Table:

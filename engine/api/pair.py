@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from engine.api.frames import Frame, home_of, in_arrow
+from engine.api.frames import Frame, in_arrow
 from engine.api.result import Outputs, kind_of, moments
 from engine.api.tables import Tables, staged, temporary
 from engine.archives.rows import restored
 from engine.options.command import Given
 from engine.options.replay import JobOptions
-from engine.runtime.errors import SpecError
 from engine.runtime.listing import rejected_of
 from engine.runtime.uris import Place
 
@@ -79,12 +78,3 @@ def pair_of(left: Frame, right: Frame, given: Given, job: Any) -> Iterator[Pair]
         source = files["left"] if tables.left is None else tables.left
         time = kind_of(source, "left", options.left_roles.time)
         yield Pair(tables, files, unit, time, given.get("out"))
-
-
-def refuse_spark(task: str, *frames: object) -> None:
-    """Raise `SpecError` for frames of Spark, which a task does not take."""
-    if home_of(*frames) is not None:
-        raise SpecError(
-            f"winnow.{task} is not available on Spark DataFrames: write them to Parquet "
-            "(frame.write.parquet) and give the paths"
-        )

@@ -11,7 +11,7 @@ import pyarrow as pa
 from engine.api.bound import BoundFiles
 from engine.api.frames import Frame, OfSpark, home_of, not_of_spark
 from engine.api.keywords import takes
-from engine.api.pair import pair_of, refuse_spark
+from engine.api.pair import pair_of
 from engine.api.replay import ReplayFiles
 from engine.api.result import Result
 from engine.api.sweep import of_tables
@@ -134,7 +134,6 @@ def sweep(
     >>> found.outputs.select(["memory", "recall"]).to_pylist()[1]
     {'memory': '4', 'recall': 1.0}
     """
-    refuse_spark("sweep", left, right, options.get("fact"))
     given = SWEEP.from_keywords(options)
     with pair_of(left, right, given, lambda own: sweep_of(own).base) as pair:
         result = run_grid(sweep_of(pair.files), executor or ThreadExecutor(), progress)
@@ -183,7 +182,6 @@ def bound(
     Result
         ``outputs`` is the plan: ``side``, ``row``, ``until_ts``, null for never.
     """
-    refuse_spark("bound", left, right, options.get("fact"))
     given = BOUND.from_keywords(options)
     with pair_of(left, right, given, lambda own: bound_of(own).base) as pair:
         outputs = pair.outputs()

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from engine.api.frames import Frame
 from engine.api.keywords import takes
-from engine.api.pair import pair_of, refuse_spark
+from engine.api.pair import pair_of
 from engine.api.profile import ProfileFiles
 from engine.api.result import Result
 from engine.api.sample import SampleFiles
@@ -58,7 +58,6 @@ def sample(
     SampleFound
         ``outputs`` as of `replay`, whose ``weight`` makes sums right on average.
     """
-    refuse_spark("sample", left, right)
     with pair_of(left, right, SAMPLE.from_keywords(options), job_of) as pair:
         outputs = pair.outputs()
         drawn = run_sample(
@@ -106,7 +105,6 @@ def profile(
         ``outputs`` has the age curves: ``side``, ``bucket``, ``matches`` a tuple in that bucket;
         ``plot("drift")`` draws one of five plots.
     """
-    refuse_spark("profile", left, right)
     with pair_of(left, right, PROFILE.from_keywords(options), job_of) as pair:
         job = replace(profile_of(pair.files), unit=pair.unit)
         if any(table is not None for table in pair.tables):

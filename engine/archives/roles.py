@@ -169,6 +169,35 @@ def common_time(columns: Iterable[tuple[Archive, str]]) -> tuple[str, bool]:
     return max(ticks, key=lambda own: _FINER.index(own) if own in _FINER else 0), zoned
 
 
+def stated_unit(unit: str, given: str | None) -> str:
+    """Return what one tick is: of plain numbers as given.
+
+    Parameters
+    ----------
+    unit : str
+        Of the columns of times; "tick" of plain numbers.
+    given : {"s", "ms", "us", "ns"} or None
+
+    Raises
+    ------
+    SpecError
+        If it is given for times that have a unit.
+
+    Examples
+    --------
+    >>> stated_unit("tick", "us"), stated_unit("ms", None)
+    ('us', 'ms')
+    """
+    if given is None:
+        return unit
+    if unit != "tick":
+        raise SpecError(
+            f"--time-unit says what one tick of plain numbers is, and these times have ticks of "
+            f"{unit}: leave it out"
+        )
+    return given
+
+
 def _zoned(kind: pa.DataType) -> bool:
     return bool(pt.is_timestamp(kind) and kind.tz is not None)
 

@@ -49,7 +49,17 @@ def measured_archives(given: Given) -> Archives:
     WinnowError
         If an option or an archive is invalid.
     """
-    own = ("predicate", "columns_of", "time", "window", "join_graph", "bad_rows", "method", "tau")
+    own = (
+        "predicate",
+        "columns_of",
+        "time",
+        "window",
+        "join_graph",
+        "bad_rows",
+        "method",
+        "tau",
+        "time_unit",
+    )
     join = {name: given[name] for name in own if name in given} | {"method": given["method"]}
     if "buckets" in given:
         join["buckets"] = BY_STREAM.read("--buckets", given["buckets"])
@@ -61,7 +71,7 @@ def measured_archives(given: Given) -> Archives:
     if options.bad_rows == "error":
         check_rows(task, [read.faults])
     joined = read.lanes[0].streams
-    ticks = TICKS[task.columns.unit]
+    ticks = TICKS[task.unit]
     found = measure(joined, task.windows, options.predicate)
     buckets = bucket_numbers(loops, options.names, found)
     counted = statistics_of(
@@ -77,7 +87,7 @@ def measured_archives(given: Given) -> Archives:
     if "measure" in given:
         problem = OrderingProblem(statistics, loops.method, tau)
         runs = [_run(task, joined, problem, found.span / ticks)]
-    return Archives(statistics, tau, runs, "tick" if task.columns.unit == "tick" else "second")
+    return Archives(statistics, tau, runs, "tick" if task.unit == "tick" else "second")
 
 
 def _run(

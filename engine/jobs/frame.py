@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from engine.archives.roles import Roles, check_roles, check_streams
+from engine.archives.roles import Roles, check_roles, check_streams, stated_unit
 from engine.archives.source import Archive, open_archive
 from engine.facts.roles import check_fact_roles
 from engine.lanes.facts import FactInput
@@ -18,7 +18,6 @@ from engine.options.facts import FactOptions
 from engine.options.replay import JobOptions
 from engine.replay.settings import ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
-from engine.runtime.errors import SpecError
 from engine.runtime.executors import Stages
 from engine.runtime.kept import LANES, cache_home
 from engine.runtime.time_units import parse_instant, parse_window
@@ -52,7 +51,7 @@ class Archives(NamedTuple):
         """Return the first tick whose outputs count."""
         if options.start_ts is None:
             return None
-        return parse_instant(options.start_ts, self.unit, "--start-ts")
+        return parse_instant(options.start_ts, self.unit, "--start-ts", self.zone)
 
     def settings(
         self, options: JobOptions, windows: tuple[int, int] | None = None, seed: int | None = None
@@ -93,19 +92,7 @@ def open_job(options: JobOptions) -> Archives:
         fact = open_facts(options.fact, streams)
         unit = check_streams(*streams[0], *streams[1]).unit
     zone = getattr(left.schema.field(options.left_roles.time).type, "tz", None)
-    return Archives(left, right, _ticks(unit, options.time_unit), fact, zone)
-
-
-def _ticks(unit: str, given: str | None) -> str:
-    """Return what one tick is: of plain numbers as given."""
-    if given is None:
-        return unit
-    if unit != "tick":
-        raise SpecError(
-            f"--time-unit says what one tick of plain numbers is, and these times have ticks of "
-            f"{unit}: leave it out"
-        )
-    return given
+    return Archives(left, right, stated_unit(unit, options.time_unit), fact, zone)
 
 
 def open_facts(

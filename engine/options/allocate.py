@@ -72,8 +72,8 @@ class JoinOfSeveral(TypedDict, total=False):
 
 
 _STREAMS = (
-    streams.Archives, streams.Columns, streams.Windows, streams.Probe, streams.Outputs,
-    streams.Lanes, streams.Seed, streams.Reading, where.Device,
+    streams.Archives, streams.Columns, streams.Windows, streams.TimeUnit, streams.Probe,
+    streams.Outputs, streams.Lanes, streams.Seed, streams.Reading, where.Device,
 )  # fmt: skip
 JOIN = Command(
     "join",

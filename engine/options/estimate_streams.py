@@ -20,7 +20,8 @@ from engine.runtime.errors import SpecError
 
 
 class EstimateStreams(
-    several.Streams, several.On, several.Best, shared.Outputs, shared.Seed, shared.Reading, Asked,
+    several.Streams, several.On, several.Best, shared.TimeUnit, shared.Outputs, shared.Seed,
+    shared.Reading, Asked,
     Precision, Confidence, total=False,
 ):  # fmt: skip
     """The keywords of an estimate of several streams."""

@@ -18,7 +18,7 @@ from engine.options.kinds import FLAG, VALUES, WHOLE, Text
 from engine.options.meanings import MEANINGS
 from engine.options.multijoin_options import On, Streams
 from engine.options.option import AlsoCalled, Option
-from engine.options.streams import Reading
+from engine.options.streams import Reading, TimeUnit
 from engine.runtime.errors import SpecError
 
 OF_ARCHIVES = ("predicate", "columns_of", "time", "window", "join_graph", "bad_rows", "measure")
@@ -119,7 +119,7 @@ class Answer(Shown, total=False):
 
 GROUP = Group(
     "archives, in place of given statistics, which are measured",
-    (Streams, On, Reading, Measure),
+    (Streams, On, TimeUnit, Reading, Measure),
     without=("importance",),
 )
 EXPLAIN = Command(

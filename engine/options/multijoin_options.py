@@ -242,8 +242,8 @@ class Harvest(TypedDict, total=False):
 
 class MultiJoin(
     Streams, On, Best, Loop, Parts, several.Memory, several.Split, several.Deciding,
-    deciding.OfPolicy, shared.Estimator, replay.Best, Harvest, shared.Outputs, shared.Seed,
-    where.Payload, shared.Reading, shared.Reference, where.Device, total=False,
+    deciding.OfPolicy, shared.Estimator, replay.Best, Harvest, shared.TimeUnit, shared.Outputs,
+    shared.Seed, where.Payload, shared.Reading, shared.Reference, where.Device, total=False,
 ):  # fmt: skip
     """The keywords of a multi-way join."""
 
@@ -255,7 +255,7 @@ MULTIJOIN = Command(
         Group(
             "streams; VALUE for all, or NAME=VALUE with commas between", (Streams, shared.Reading)
         ),
-        Group("join", (On, Best, shared.Outputs)),
+        Group("join", (On, Best, shared.TimeUnit, shared.Outputs)),
         Group("parts", (Parts,)),
         Group("exact joins", (Loop,)),
         Group(

@@ -157,7 +157,6 @@ class JobOptions(streams.PolicyJob):
     fact: FactOptions | None = None
     profile: Place | None = None
     left_open: tuple[str, ...] = ()
-    time_unit: str | None = None
 
     def __post_init__(self) -> None:
         if not self.advised:

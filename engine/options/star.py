@@ -69,8 +69,8 @@ class Changes(FactChanges, FactAccess, total=False):
 
 class StarJoin(
     OfStreams, several.Memory, several.Split, Several, Changes, several.Deciding,
-    deciding.OfPolicy, shared.Estimator, shared.Probe, shared.Outputs, shared.Seed, where.Payload,
-    shared.Reading, shared.Reference, Best, where.Out, total=False,
+    deciding.OfPolicy, shared.Estimator, shared.Probe, shared.TimeUnit, shared.Outputs,
+    shared.Seed, where.Payload, shared.Reading, shared.Reference, Best, where.Out, total=False,
 ):  # fmt: skip
     """The options of a join of several streams."""
 

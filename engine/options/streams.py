@@ -134,7 +134,6 @@ class TimeUnit(TypedDict, total=False):
             "what one tick is where times are plain numbers, such as us of microseconds since "
             "1970: windows may then be durations, and --start-ts a date",
             choices=("s", "ms", "us", "ns"),
-            interface=Interface.ARCHIVES,
         ),
     ]
 
@@ -253,6 +252,7 @@ class JoinJob(RowsJob):
     combine: str = "min"
     start_ts: str | None = None
     """Ticks, or a date and time on timestamp columns."""
+    time_unit: str | None = None
     reference: str = REFERENCES[0]
 
 

@@ -111,7 +111,7 @@ def _duration(body: str, text: str, unit: str, what: str) -> Fraction:
     if unit == "tick":
         raise SpecError(
             f"{named} is a duration, but its time column holds plain "
-            "numbers: give a number of ticks, as in 400"
+            "numbers: give a number of ticks, as in 400, or say what a tick is with --time-unit"
         )
     return nanoseconds / _NANOSECONDS[unit]
 
@@ -179,6 +179,16 @@ def instant_text(ticks: int, unit: str, zone: str | None = None) -> str:
     return f"{instant_text(ticks + there, unit)}{sign}{minutes // 60:02}:{minutes % 60:02}"
 
 
+def _ahead(moment: np.datetime64, zone: str) -> np.timedelta64:
+    """Return how far a zone's clocks are ahead of UTC when they show a time."""
+    try:
+        shown = moment.astype("datetime64[s]").astype(datetime)
+        offset = shown.replace(tzinfo=_zone(zone)).utcoffset()
+    except (ValueError, OverflowError, KeyError, AttributeError):  # a zone or a year unknown here
+        offset = None
+    return np.timedelta64(int((offset or timedelta()).total_seconds()), "s")
+
+
 def _zone(name: str) -> tzinfo:
     """Return a zone by its name, or the one of an offset such as +02:00."""
     if offset := re.fullmatch(r"([+-])(\d\d):?(\d\d)", name):
@@ -208,18 +218,19 @@ _WRITTEN = re.compile(
 _FARTHEST = 2**62
 
 
-def parse_instant(text: str, unit: str, option: str) -> int:
+def parse_instant(text: str, unit: str, option: str, zone: str | None = None) -> int:
     """Return a point in time in ticks.
 
     Parameters
     ----------
     text : str
-        A whole number of ticks, or a date and time in ISO 8601 where ticks are units of time;
-        without an offset it is UTC.
+        A whole number of ticks, or a date and time in ISO 8601 where ticks are units of time.
     unit : {"tick", "s", "ms", "us", "ns", "day"}
         What one tick is.
     option : str
         For messages.
+    zone : str, optional
+        Time zone of a date and time without an offset; UTC if it is unknown here.
 
     Raises
     ------
@@ -232,6 +243,8 @@ def parse_instant(text: str, unit: str, option: str) -> int:
     (-3, 86400)
     >>> parse_instant("1970-01-01T02:00+01:00", "s", "--start-ts")
     3600
+    >>> parse_instant("1970-07-01T02:00", "s", "--start-ts", "Europe/Berlin") / 3600
+    4345.0
     """
     cleaned = text.strip()
     if re.fullmatch(r"[+-]?\d+", cleaned):
@@ -239,13 +252,13 @@ def parse_instant(text: str, unit: str, option: str) -> int:
     elif unit == "tick":
         raise SpecError(f"{option} is {text!r}, but time is a plain number: give a number of ticks")
     else:
-        ticks = _calendar(cleaned, text, unit, option)
+        ticks = _calendar(cleaned, text, unit, option, zone)
     if not -_FARTHEST <= ticks < _FARTHEST:
         raise SpecError(f"{option} is {text!r}, which is beyond 2^62 ticks, as no tuple is")
     return ticks
 
 
-def _calendar(cleaned: str, text: str, unit: str, option: str) -> int:
+def _calendar(cleaned: str, text: str, unit: str, option: str, zone: str | None) -> int:
     """Return a date and time in ticks."""
     found = _WRITTEN.fullmatch(cleaned)
     try:
@@ -259,6 +272,8 @@ def _calendar(cleaned: str, text: str, unit: str, option: str) -> int:
     if found[2] is not None:
         minutes = 60 * int(found[3]) + int(found[4] or 0)
         moment = moment - np.timedelta64(minutes if found[2] == "+" else -minutes, "m")
+    elif zone is not None and not cleaned.endswith("Z"):
+        moment = moment - _ahead(moment, zone)
     ticks = moment.astype(f"datetime64[{_CODES[unit]}]")
     if ticks.astype(moment.dtype) != moment:
         raise SpecError(f"{option} is {text!r}, which is no whole number of ticks of 1 {unit}")

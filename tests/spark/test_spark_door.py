@@ -140,9 +140,9 @@ joined = winnow.multijoin({"l": sides[0], "r": sides[1]}, **json.loads(sys.argv[
 print("joined", joined.outputs.num_rows, joined.report.recall)
 archived = winnow.replay(*paths, executor=SparkExecutor(spark), **options)
 print("recalls", archived.report.recall, found.report.recall)
+print("estimate", winnow.estimate(*sides, on="k", time="t", window=9).outputs["estimate"][0])
 for wrong in (
     lambda: winnow.replay(sides[0].union(sides[0]), sides[1], **options),
-    lambda: winnow.bound(*sides, **options),
     lambda: replay(*paths, **options),
 ):
     try:
@@ -194,14 +194,66 @@ def test_a_session_of_spark_connect(server: str, tmp_path: Path) -> None:
     assert 0 < joined.report.recall < 1
     assert lines[1] == f"joined {joined.outputs.num_rows} {joined.report.recall}"
     assert lines[2] == f"recalls {expected.report.recall} {expected.report.recall}"
-    assert "the rows of the left DataFrame have no numbers of their own" in lines[3]
-    assert "winnow.bound is not available on Spark DataFrames" in lines[4]
+    exact = winnow.replay(*paths, on="k", time="t", window=9).outputs.num_rows
+    assert lines[3] == f"estimate {exact:.1f}"
+    assert "the rows of the left DataFrame have no numbers of their own" in lines[4]
     assert "a streaming replay needs a session with access to the JVM" in lines[5]
+
+
+def test_tasks_that_have_nothing_of_spark_read_its_frames_here(spark: Any, tmp_path: Path) -> None:
+    write(tmp_path, table(stream(3, 200)), table(stream(4, 200)))
+    paths = [str(tmp_path / f"{side}.parquet") for side in ("left", "right")]
+    frames = [spark.read.parquet(path) for path in paths]
+    two: dict[str, Any] = {"on": "k", "time": "t", "window": 9}
+    names = ("l", "r")
+    tasks: dict[str, Any] = {
+        "sweep": lambda own: winnow.sweep(*own, memory=["10%"], policy="prob", **two),
+        "bound": lambda own: winnow.bound(*own, memory=8, **two),
+        "sample": lambda own: winnow.sample(*own, memory=8, seed=3, **two),
+        "estimate": lambda own: winnow.estimate(*own, aggregates="count", **two),
+        "profile": lambda own: winnow.profile(*own, memory=8, **two),
+        "explain": lambda own: winnow.explain(
+            dict(zip(names, own, strict=True)), predicate="equi:k", time="t", window=9
+        ),
+        "allocate": lambda own: winnow.allocate(
+            {"memory": 8, "join": [two | dict(zip(("left", "right"), own, strict=True))]}
+        ),
+    }
+    for name, task in tasks.items():
+        found, expected = (task(own).outputs for own in (frames, paths))
+        # the sampled rows of a DataFrame have the positions in which they came
+        assert pa.table(found).num_rows == pa.table(expected).num_rows > 0, name
+        if name not in ("sample", "sweep"):
+            assert pa.table(found).equals(pa.table(expected)), name
+
+
+def test_a_unit_of_time_and_the_zone_of_the_session(spark: Any, tmp_path: Path) -> None:
+    base = 1_714_514_400_000_000
+    at = pa.array([base + i * 1_000_000 for i in range(90)])
+    for name, times in (("plain", at), ("zoned", at.cast(pa.timestamp("us", "UTC")))):
+        own = pa.table({"t": times, "k": [i % 3 for i in range(90)]})
+        pq.write_table(own, tmp_path / f"{name}.parquet")
+    plain, zoned = (
+        spark.read.parquet(str(tmp_path / f"{own}.parquet")) for own in ("plain", "zoned")
+    )
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        there = winnow.replay(zoned, zoned, start_ts="2024-05-01T07:00:30", **JOIN).outputs.num_rows
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    stated = JOIN | {"time_unit": "us", "start_ts": "2024-04-30T22:00:30"}
+    assert winnow.replay(plain, plain, **stated).outputs.num_rows == there > 0
+    assert there < winnow.replay(zoned, zoned, **JOIN).outputs.num_rows
+    joined = winnow.multijoin(
+        {"a": plain, "b": plain}, predicate="equi:k", time="t", window="20s", time_unit="us",
+        start_ts="2024-04-30T22:00:30",
+    )  # fmt: skip
+    assert joined.outputs.num_rows == there
+    assert joined.report.window.tick == "us"
 
 
 def test_frames_of_spark_and_others_do_not_mix(spark: Any) -> None:
     frame = spark.createDataFrame([(1, 2)], ["t", "k"])
     with pytest.raises(SpecError, match="some streams are Spark DataFrames and some are not"):
         winnow.replay(frame, pa.table({"t": [1], "k": [2]}), **JOIN)
-    with pytest.raises(SpecError, match=r"winnow.bound is not available on Spark DataFrames"):
-        winnow.bound(frame, frame, **JOIN)

@@ -75,7 +75,7 @@ def estimate_streams(options: EstimateStreamsOptions, stages: Stages) -> Estimat
         plan = streams_plan(options, task)
     base = task.options
     more = {"predicate": base.predicate.text, "join_graph": base.graph, "top": base.top}
-    tick = task.columns.unit, task.sources[0].zone
+    tick = task.unit, task.sources[0].zone
     return _estimated(options, plan, stages, begun, tick, more)
 
 

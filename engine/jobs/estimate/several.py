@@ -161,7 +161,7 @@ def streams_plan(options: EstimateStreamsOptions, task: MultiJoinTask) -> Plan:
             )
     archives = tuple(source.archive for source in sources)
     schemas = [archive.schema for archive in archives]
-    specs = tuple(spec.resolve(joined.unit, *schemas) for spec in options.specs)
+    specs = tuple(spec.resolve(task.unit, *schemas) for spec in options.specs)
     windows = tuple(task.windows.size.tolist())
     equal = len(base.predicate.columns if base.predicate.transitive else base.predicate.equal)
     recipe = StreamsRecipe(

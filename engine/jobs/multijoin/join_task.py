@@ -8,7 +8,14 @@ from pathlib import Path
 
 from engine.archives.families import plain_type
 from engine.archives.normalise import FaultTally, bad_rows_error
-from engine.archives.roles import JoinColumns, Roles, check_importance, check_present, common_time
+from engine.archives.roles import (
+    JoinColumns,
+    Roles,
+    check_importance,
+    check_present,
+    common_time,
+    stated_unit,
+)
 from engine.jobs.multijoin.attributes import check_attributes, check_groups
 from engine.jobs.multijoin.orders import check_loops
 from engine.jobs.multijoin.read import WHOLE, Share
@@ -43,6 +50,8 @@ class MultiJoinTask:
     options: MultiJoinOptions
     sources: tuple[StreamSource, ...]
     columns: JoinColumns
+    unit: str
+    """What a tick is."""
     windows: Windows
     start_ts: int | None
     tau: int | None
@@ -85,7 +94,8 @@ def open_join(options: MultiJoinOptions) -> MultiJoinTask:
     _check_function(options.predicate)
     clique = options.graph == "clique" and len(options.streams) > 2
     check_top(options.predicate, options.top, clique=clique)
-    unit, zoned = common_time([(source.archive, source.roles.time) for source in sources])
+    read, zoned = common_time([(source.archive, source.roles.time) for source in sources])
+    unit = stated_unit(read, options.time_unit)
     if options.columns == "all" and options.out is not None:
         schemas = [source.archive.schema for source in sources]
         check_output_names(output_schema(options.names, schemas, plain_type))
@@ -97,9 +107,10 @@ def open_join(options: MultiJoinOptions) -> MultiJoinTask:
     return MultiJoinTask(
         options,
         sources,
-        JoinColumns(unit, zoned, keys, groups),
+        JoinColumns(read, zoned, keys, groups),
+        unit,
         windows,
-        None if start is None else parse_instant(start, unit, "--start-ts"),
+        None if start is None else parse_instant(start, unit, "--start-ts", sources[0].zone),
         tau,
         expire_every,
         _harvest(options, unit),

@@ -74,7 +74,7 @@ def report_content(
         "join_graph": options.graph,
         "window": {
             **{s.name: _window(task, i) for i, s in enumerate(options.streams)},
-            "tick": task.columns.unit,
+            "tick": task.unit,
         },
         "method": _method(task, lanes),
         "top": options.top,

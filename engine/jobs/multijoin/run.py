@@ -37,7 +37,7 @@ def run_multijoin(
     with output_at(options.out) as output:
         draft = None if output is None else output.draft
         if output is not None:
-            output.has_times(time_type(whole.columns.unit, whole.sources[0].zone), "ts")
+            output.has_times(time_type(whole.unit, whole.sources[0].zone), "ts")
         drafted = [replace(task, draft=draft) for task in tasks]
         results = stages.mapped("tasks", join_streams, drafted, _rows(drafted))
         if options.bad_rows == "error":

@@ -49,7 +49,7 @@ def build_report(task: StarTask, found: StarResult, seconds: Mapping[str, float]
         },
         "window": {
             **dict(zip(own, settings.windows, strict=True)),
-            "tick": task.columns.unit,
+            "tick": task.unit,
             "zone": task.sources[0].zone,
         },
         "policy": {

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from engine.archives.families import value_type
 from engine.archives.moments import time_type
-from engine.archives.roles import check_importance
+from engine.archives.roles import check_importance, stated_unit
 from engine.facts.roles import check_fact_roles
 from engine.jobs.output_at import output_at
 from engine.jobs.part import reported
@@ -31,7 +31,7 @@ def run_star(options: StarOptions, executor: Executor, progress: Progress | None
     with output_at(options.out) as output:
         draft = None if output is None else output.draft
         if output is not None:
-            output.has_times(time_type(task.columns.unit, task.sources[0].zone), "ts")
+            output.has_times(time_type(task.unit, task.sources[0].zone), "ts")
         passes = rows if options.exact or options.reference == "none" else 2 * rows
         shown = Stages(executor, progress)  # the task counts its own seconds
         (result,) = shown.mapped("replay", replay_star, [replace(task, draft=draft)], [passes])
@@ -65,21 +65,21 @@ def _task(options: StarOptions) -> StarTask:
     payloads = [source.archive.schema for source in sources] + [fact.schema]
     if options.columns == "all" and options.out is not None:
         check_output_names(output_schema([*names, "fact"], payloads, value_type))
-    start = options.start_ts
+    start, unit = options.start_ts, stated_unit(columns.unit, options.time_unit)
     settings = StarSettings(
-        tuple(parse_window(own.window, columns.unit, own.name) for own in options.streams),
+        tuple(parse_window(own.window, unit, own.name) for own in options.streams),
         options.the_policy,
         options.parameters,
         options.estimator,
         options.probe,
         options.combine,
-        None if start is None else parse_instant(start, columns.unit, "--start-ts"),
+        None if start is None else parse_instant(start, unit, "--start-ts", sources[0].zone),
         options.seed,
         options.pooled,
     )
     if settings.pooled:
         check_pooled(settings.the_policy, settings.estimator, settings.windows, _curves(options))
-    return StarTask(options, tuple(sources), fact, columns, settings)
+    return StarTask(options, tuple(sources), fact, columns, unit, settings)
 
 
 def _curves(options: StarOptions) -> dict[str, tuple[float, ...]]:

@@ -51,6 +51,8 @@ class StarTask:
     sources: tuple[StreamSource, ...]
     fact: Archive
     columns: FactColumns
+    unit: str
+    """What a tick is."""
     settings: StarSettings
     draft: Place | None = None
     """Folder for the part of the dataset; None to count only."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,7 @@ from engine.runtime.errors import SpecError
 from engine.runtime.jit import Floats
 from engine.runtime.places import save_text, text_at
 from engine.runtime.streams import SIDES
-from engine.runtime.uris import Place
+from engine.runtime.uris import Place, place_of
 
 __all__ = ["AgeCurve", "ArrivalProfile", "Correlation", "Frequencies", "StreamProfile"]
 
@@ -125,8 +126,12 @@ class ArrivalProfile:
             "online": self.online,
         }
 
-    def save(self, path: Place) -> None:
+    def save(self, path: str | os.PathLike[str] | Place) -> None:
         """Write the profile as JSON, a line a field, whole or not at all.
+
+        Parameters
+        ----------
+        path : path or URI
 
         Raises
         ------
@@ -137,7 +142,7 @@ class ArrivalProfile:
             f"  {json.dumps(name)}: {json.dumps(value, allow_nan=False)}"
             for name, value in self.content().items()
         ]
-        save_text(path, "{\n" + ",\n".join(lines) + "\n}\n", "profile")
+        save_text(place_of(os.fspath(path)), "{\n" + ",\n".join(lines) + "\n}\n", "profile")
 
     @staticmethod
     def load(path: Place) -> ArrivalProfile:

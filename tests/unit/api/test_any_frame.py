@@ -436,6 +436,77 @@ def test_a_users_script_is_checked_by_its_types(tmp_path: Path) -> None:
         assert all(said in shown for shown in own)
 
 
-def test_an_estimate_reads_archives_alone() -> None:
-    with pytest.raises(SpecError, match=r"left is a Table: give the path .* or use winnow.sample"):
-        winnow.estimate(LEFT, RIGHT, on="item", time="at", window="2s")
+TOTALS: dict[str, Any] = {"window": "30s", "aggregates": "count every 5min", "within": "5%"}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_an_estimate_of_every_frame_is_that_of_its_file(name: str, tmp_path: Path) -> None:
+    shuffled = [own.take(np.random.default_rng(3).permutation(ROWS)) for own in (LEFT, RIGHT)]
+    if name in ("path", "text"):
+        shuffled = [LEFT, RIGHT]  # files are refused that are not in order of time
+    sides = [FRAMES[name](own, tmp_path) for own in shuffled]
+    found = winnow.estimate(*sides, on="item", time="at", **TOTALS)
+    assert found.outputs["window_begin"].type == pa.timestamp("us", ZONE)
+    assert sum(found.outputs["estimate"].to_pylist()) == exact_outputs("30s")
+    assert found.report.window.zone == ZONE
+    several = winnow.estimate({"a": sides[0] if name in ("path", "text", "table", "pandas")
+                               else LEFT, "b": RIGHT},
+                              predicate="equi:item", time="at", **TOTALS)  # fmt: skip
+    assert sum(several.outputs["estimate"].to_pylist()) == exact_outputs("30s")
+
+
+def exact_outputs(window: str) -> int:
+    return int(winnow.replay(LEFT, RIGHT, on="item", time="at", window=window).outputs.num_rows)
+
+
+def test_whole_seconds_are_ticks_in_estimates_and_allocations() -> None:
+    sides = [
+        own.set_column(0, "at", own["at"].cast(pa.timestamp("s", ZONE))) for own in (LEFT, RIGHT)
+    ]
+    found = winnow.estimate(*sides, on="item", time="at", window=30, aggregates="count every 1min")
+    assert sum(found.outputs["estimate"].to_pylist()) == exact_outputs("30s")
+    assert found.outputs["window_begin"].type == pa.timestamp("s", ZONE)
+    join = {"left": sides[0], "right": sides[1], "on": "item", "time": "at"}
+    in_ticks, in_text = (
+        winnow.allocate({"memory": 20, "join": [join | {"window": own}]}) for own in (30, "30s")
+    )
+    assert in_ticks.outputs.equals(in_text.outputs)
+
+
+def test_an_allocation_takes_frames_as_files(tmp_path: Path) -> None:
+    kinds = ("path", "table"), ("pandas", "polars"), ("text", "path"), ("reader", "capsule")
+    found = []
+    for left, right in kinds:
+        sides = {"left": FRAMES[left](LEFT, tmp_path), "right": FRAMES[right](RIGHT, tmp_path)}
+        joins = [
+            {"name": name, "on": "item", "time": "at", "window": window} | sides
+            for name, window in (("short", "10s"), ("long", "40s"))
+        ]
+        if len(found) > 1:
+            joins = joins[:1]  # what can be read once
+        found.append(winnow.allocate({"memory": 30, "join": joins}).outputs.to_pylist())
+    assert found[0] == found[1]
+    assert len(found[0]) == 2
+    assert found[2] == found[3]
+    assert found[2][0]["memory"] > 0
+
+
+def test_files_that_say_differently_whether_a_column_has_nulls(tmp_path: Path) -> None:
+    folders = []
+    for side, own in (("left", LEFT), ("right", RIGHT)):
+        folders.append(tmp_path / side)
+        folders[-1].mkdir()
+        for part in range(3):
+            rows = own.slice(part * ROWS // 3, ROWS // 3)
+            kinds = [field.with_nullable(part != 1) for field in rows.schema]
+            pq.write_table(rows.cast(pa.schema(kinds)), folders[-1] / f"{part}.parquet")
+    two: dict[str, Any] = {"on": "item", "time": "at", "window": "30s"}
+    rows = winnow.replay(*folders, **two).outputs.num_rows
+    assert winnow.estimate(*folders, aggregates="sum(left.v)", **two).outputs.num_rows == 1
+    streams = dict(zip("ab", folders, strict=True))
+    of = winnow.multijoin(streams, predicate="equi:item", time="at", window="30s")
+    assert of.outputs.num_rows == rows > 0
+    looked = winnow.lookup(*folders, on="item", time="at", fact_on="item")
+    whole = winnow.lookup(LEFT.slice(0, 3 * (ROWS // 3)), RIGHT.slice(0, 3 * (ROWS // 3)),
+                          on="item", time="at", fact_on="item")  # fmt: skip
+    assert looked.report.matched == whole.report.matched > 0

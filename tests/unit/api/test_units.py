@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import engine
 import winnow
 from engine.commands import main
 from engine.jobs.size.sizing import slot_bytes
@@ -63,6 +64,51 @@ def test_a_unit_of_time_reaches_every_task_on_two_streams() -> None:
     (aggregate,) = sample.aggregates.values()
     assert aggregate["window_begin"].type == pa.timestamp("us")
     assert winnow.profile(EPOCHS, EPOCHS, memory=4, **own).report.unit == "us"
+
+
+def test_a_unit_of_time_reaches_every_task_on_several_streams() -> None:
+    own: dict[str, Any] = {"window": "30s", "time": "t", "predicate": "equi:k"}
+    stated = own | {"time_unit": "us"}
+    epochs, times = (dict.fromkeys(("a", "b", "c"), it) for it in (EPOCHS, TIMES))
+    harvest = {"throttle": 0.5, "basic_window": "10s", "adapt_every": "20s"}
+    for shed in ({}, harvest, {"memory": 9, "policy": "prob"}):
+        found = winnow.multijoin(epochs, **stated, **shed)
+        expected = winnow.multijoin(times, **own, **shed)
+        assert found.outputs.num_rows == expected.outputs.num_rows > 0
+        assert found.outputs["ts"].type == pa.timestamp("us")
+        assert found.outputs["ts"].cast(pa.int64()).equals(expected.outputs["ts"].cast(pa.int64()))
+        assert found.report.window.tick == "us"
+    assert winnow.explain(epochs, **stated).report == winnow.explain(times, **own).report
+    totals = winnow.estimate(epochs, aggregates="count every 1min", **stated)
+    assert totals.outputs["window_begin"].type == pa.timestamp("us")
+    join = {"left": EPOCHS, "right": EPOCHS, "window": "30s", "time_unit": "us", **JOIN}
+    assert winnow.allocate({"memory": 8, "join": [join]}).outputs.num_rows == 1
+    fact = pa.table({"a": [0, 1], "b": [0, 1]})
+    star = engine.replay_streams(
+        {"a": EPOCHS, "b": EPOCHS}, fact, on="k", time="t", window="30s", memory=6,
+        time_unit="us", start_ts="2024-04-30T22:01:00",
+    )  # fmt: skip
+    plain = engine.replay_streams(
+        {"a": EPOCHS, "b": EPOCHS}, fact, on="k", time="t", window=30_000_000, memory=6,
+        start_ts=FIRST + 60_000_000,
+    )  # fmt: skip
+    assert star.outputs == plain.outputs
+    assert star.report["window"]["tick"] == "us"
+
+
+def test_a_time_without_an_offset_is_of_the_zone_of_the_times() -> None:
+    start, shown = FIRST + 60_000_000, "2024-05-01T00:01:00"  # in Berlin
+    of_three = dict.fromkeys(("a", "b", "c"), TIMES)
+    for given in (shown, f"{shown}+02:00", "2024-04-30T22:01:00Z", datetime.fromisoformat(shown),
+                  datetime(2024, 4, 30, 22, 1, tzinfo=UTC)):  # fmt: skip
+        found = winnow.replay(TIMES, TIMES, window="30s", start_ts=given, **JOIN)
+        assert found.outputs["ts"].cast(pa.int64()).to_pylist()[0] == start
+        own = winnow.multijoin(of_three, predicate="equi:k", time="t", window="30s", start_ts=given)
+        assert min(own.outputs["ts"].cast(pa.int64()).to_pylist()) == start
+    plain = winnow.replay(
+        EPOCHS, EPOCHS, window="30s", start_ts="2024-04-30T22:01:00", time_unit="us", **JOIN
+    )
+    assert plain.outputs["ts"].cast(pa.int64()).to_pylist()[0] == start
 
 
 def test_lanes_of_plain_numbers_serve_any_unit(tmp_path: Path) -> None:

@@ -1,0 +1,84 @@
+"""Frames as Parquet files that are sorted by time, for jobs that read files alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyarrow.types as pt
+
+from engine.api.frames import Frame, in_arrow
+from engine.archives.normalise import decoded
+
+_GROUPS = 2048
+_LEAST = 256
+"""`_GROUPS`, `_LEAST`: Row groups of a file, about, and the fewest rows of one: stretches of time
+are read in whole groups."""
+
+
+class Files(NamedTuple):
+    """Streams as files."""
+
+    paths: dict[str, str]
+    kinds: dict[str, pa.DataType]
+    """Types of the columns of times, of those that were frames."""
+    unit: str | None
+    """"s" where all times are in whole seconds, which Parquet has no type for: the files then have
+    plain numbers."""
+
+
+def in_files(frames: Mapping[str, Frame], times: Mapping[str, str | None], folder: Path) -> Files:
+    """Return streams as paths; frames are written to files, in order of time.
+
+    Parameters
+    ----------
+    frames : mapping of str to path or frame
+        By name.
+    times : mapping of str to str or None
+        Column of each one's times; None: its rows stay in order.
+    folder : Path
+
+    Raises
+    ------
+    InputError
+        If something is neither a path nor a frame.
+    """
+    found = {name: in_arrow(frame, name) for name, frame in frames.items()}
+    tables = {name: own for name, own in found.items() if isinstance(own, pa.Table)}
+    kinds = {
+        name: table.schema.field(time).type
+        for name, table in tables.items()
+        if (time := times.get(name)) in table.schema.names
+    }
+    seconds = len(tables) == len(found) and all(map(_has_seconds, kinds.values()))
+    paths = {name: str(own) for name, own in found.items() if not isinstance(own, pa.Table)}
+    for name, table in tables.items():
+        place = folder / f"{name}.parquet"
+        own = _in_order(table, times.get(name))
+        if seconds:
+            own = _as_numbers(own)
+        pq.write_table(own, place, row_group_size=max(_LEAST, -(-own.num_rows // _GROUPS)))
+        paths[name] = str(place)
+    return Files({name: paths[name] for name in frames}, kinds, "s" if seconds and kinds else None)
+
+
+def _has_seconds(kind: pa.DataType) -> bool:
+    return bool(pt.is_timestamp(kind) and kind.unit == "s")
+
+
+def _in_order(table: pa.Table, time: str | None) -> pa.Table:
+    if time not in table.schema.names or time is None:
+        return table  # what is missing is said where the file is opened
+    return decoded(table).sort_by([(time, "ascending")])  # Arrow sorts no views
+
+
+def _as_numbers(table: pa.Table) -> pa.Table:
+    """Return whole seconds as plain numbers."""
+    columns = {
+        field.name: own.cast(pa.int64()) if _has_seconds(field.type) else own
+        for field, own in zip(table.schema, table.columns, strict=True)
+    }
+    return pa.table(columns)
