@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -180,7 +181,9 @@ def read_back(
 def without(folder: Path, message: str) -> str:
     """Return a message about the tables without the folder that they were written to."""
     for where in (str(folder.resolve()), str(folder), os.path.relpath(folder)):
-        message = message.replace(f"{where}{os.sep}", "")
+        place = re.escape(f"{where}{os.sep}")
+        message = re.sub(rf"archive {place}\w+\.parquet", "frame", message)
+        message = re.sub(place, "", message)
     return message
 
 

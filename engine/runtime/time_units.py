@@ -140,8 +140,8 @@ def span_text(ticks: int, unit: str) -> str:
     --------
     >>> span_text(60_000_000, "us"), span_text(600, "s"), span_text(9, "day")
     ('60 s', '10 min', '9 days')
-    >>> span_text(1_000, "tick")
-    '1,000'
+    >>> span_text(1_000, "tick"), span_text(1_500_000, "us")
+    ('1,000', '1,500 ms')
     """
     if unit == "tick":
         return f"{ticks:,}"
@@ -150,7 +150,11 @@ def span_text(ticks: int, unit: str) -> str:
         size = seconds * 10**9
         if nanoseconds % size == 0 and (nanoseconds >= 2 * size or (name == "s" and nanoseconds)):
             return f"{nanoseconds // size:,} {name}"
-    return f"{ticks:,} {unit}" + ("s" if unit == "day" and ticks != 1 else "")
+    if unit == "day":
+        return f"{ticks:,} day{'' if ticks == 1 else 's'}"
+    names = ("ms", "us", unit) if nanoseconds else (unit,)
+    name = next(own for own in names if nanoseconds % _NANOSECONDS[own] == 0)
+    return f"{nanoseconds // _NANOSECONDS[name]:,} {name}"
 
 
 def instant_text(ticks: int, unit: str, zone: str | None = None) -> str:

@@ -209,7 +209,7 @@ def test_empty_tables(tables: list[pa.Table]) -> None:
         ({"time": None}, SpecError, "time is missing"),
         ({"window": None}, SpecError, "window is missing"),
         ({"window": -1}, SpecError, "window -1 of stream left must be 0 ticks or more"),
-        ({"on": "kk"}, InputError, r"left archive left.parquet has no column 'kk'"),
+        ({"on": "kk"}, InputError, r"left frame has no column 'kk'"),
         ({"memory": 10.5}, SpecError, "is '10.5'; give a whole number of tuples"),
         ({"params": {"alfa": 1}}, SpecError, r"Did you mean 'alpha'\?"),
     ],
