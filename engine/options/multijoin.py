@@ -23,7 +23,7 @@ METHODS = (
     "hybrid",
 )  # fmt: skip
 ROWS = "rows:"
-RESERVED = ("ts", "importance", "weight", "tick")
+RESERVED = ("ts", "importance", "weight", "tick", "zone")
 """What outputs and reports call something else."""
 
 

@@ -24,7 +24,9 @@ def test_what_is_told_by_stream_may_be_told_one_by_one(tmp_path: Path) -> None:
         words = ["multijoin", *streams, "--predicate", "equi:k", "--engine", "local", *told.split()]
         assert main([*words, "--report", str(report)]) == 0
         reports.append(json.loads(report.read_text()))
-    assert [own["window"] for own in reports] == [{"a": 5, "b": 9, "tick": "tick"}] * 3
+    assert [own["window"] for own in reports] == [
+        {"a": 5, "b": 9, "tick": "tick", "zone": None}
+    ] * 3
     assert len({own["result"]["outputs"] for own in reports}) == 1
 
 

@@ -14,6 +14,7 @@ from multijoin_cases import CASES, NAMES, WINDOWS, expected, found, joined, stre
 from pyarrow import csv
 
 import engine
+import winnow
 from engine.api.multijoin import multijoin
 from engine.options.multijoin import METHODS
 
@@ -126,11 +127,23 @@ def test_windows_are_durations_on_times_and_numbers_of_tuples(folder: Path) -> N
     assert done.outputs.schema.field("ts").type == streams(0)["a"].schema.field("at").type
     ticks = done.outputs.set_column(at, "ts", done.outputs["ts"].cast(pa.int64()))
     assert cases.found(ticks) == [(o[0], o[1] * 10**6 + shift, o[2]) for o in wanted]
-    assert done.report["window"] == {"a": 9 * 10**6, "b": 6 * 10**6, "c": 12 * 10**6, "tick": "us"}
+    ticks = {"a": 9 * 10**6, "b": 6 * 10**6, "c": 12 * 10**6}
+    assert done.report["window"] == {**ticks, "tick": "us", "zone": None}
     mixed = joined(folder, window="a=rows:3,b=6,c=rows:0")
     windows = [("rows", 3), 6, ("rows", 0)]
     assert mixed.rows == expected(streams(0), CASES["int"], windows=windows)
-    assert mixed.report["window"] == {"a": "rows:3", "b": 6, "c": "rows:0", "tick": "tick"}
+    told = {"a": "rows:3", "b": 6, "c": "rows:0", "tick": "tick", "zone": None}
+    assert mixed.report["window"] == told
+
+
+def test_a_report_tells_times_in_their_zone() -> None:
+    at = pa.array([0, 60_000_000, 125_000_000], pa.timestamp("us", "Europe/Berlin"))
+    found = winnow.multijoin(
+        {name: pa.table({"at": at, "k": [1, 1, 2]}) for name in NAMES},
+        predicate="equi:k", time="at", window="1min",
+    )  # fmt: skip
+    assert found.report.window.zone == "Europe/Berlin"
+    assert found.report.lost.by_time[0].begin == "1970-01-01 01:00:00+01:00"
 
 
 def test_payload_or_ids_alone(folder: Path) -> None:

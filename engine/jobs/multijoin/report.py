@@ -75,6 +75,7 @@ def report_content(
         "window": {
             **{s.name: _window(task, i) for i, s in enumerate(options.streams)},
             "tick": task.unit,
+            "zone": task.sources[0].zone,
         },
         "method": _method(task, lanes),
         "top": options.top,
