@@ -107,8 +107,12 @@ def _of_estimate(content: Mapping[str, Any]) -> Iterator[Answer]:
         else:
             note = f"{_near(own['low'])} to {_near(own['high'])} with {confidence}"
             yield Answer(own["aggregate"], _near(own["estimate"]), note)
-    read = content["read"]
-    yield Answer("Read", percent(read["share"]), f"of {number(content['exact']['bytes'])} bytes")
+    share, of = content["read"]["share"], number(content["exact"]["bytes"])
+    if share > 1:
+        note = f"{of} bytes, as some were read more than once"
+        yield Answer("Read", f"{share:.2f} times", note)
+    else:
+        yield Answer("Read", percent(share), f"of {of} bytes")
 
 
 def _near(value: float | None) -> str:

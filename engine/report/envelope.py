@@ -208,12 +208,18 @@ def with_times(content: Mapping[str, Any]) -> dict[str, Any]:
         found["windows"] = spans(content)
     for name in ("lost", "exact_memory"):
         if found.get(name, {}).get("by_time"):
-            parts = [
-                own | {"begin": instant(content, own["from"]), "end": instant(content, own["to"])}
-                for own in found[name]["by_time"]
-            ]
-            found[name] = found[name] | {"by_time": parts}
+            found[name] = found[name] | {"by_time": _dated(content, found[name]["by_time"])}
+    if "by_time" in found:  # of an estimate
+        found["by_time"] = _dated(content, found["by_time"])
     return found
+
+
+def _dated(content: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return parts of time with their ends as people write them."""
+    return [
+        {**own, "begin": instant(content, own["from"]), "end": instant(content, own["to"])}
+        for own in parts
+    ]
 
 
 def plain_parameters(parameters: Mapping[str, Value]) -> dict[str, Any]:

@@ -30,13 +30,8 @@ def print_estimate(
         if table.num_rows > FIRST:
             console.print(f"the first {FIRST} of {table.num_rows:,} rows")
     console.print(_how(content))
-    read, exact = content["read"], content["exact"]
-    rows = sum(content["rows"].values())
-    console.print(
-        f"read: {percent(read['share'])} of {number(exact['bytes'])} bytes, "
-        f"{number(read['row_groups'])} of {number(exact['row_groups'])} row groups, "
-        f"{number(read['rows'])} of {number(rows)} rows"
-    )
+    exact = content["exact"]
+    console.print(_read(content))
     if "lanes" in content:
         console.print(f"from the lanes in {content['lanes']}")
     if "fact" in content:
@@ -53,6 +48,33 @@ def print_estimate(
         what = "a whole replay" if "policy" in content else "the exact join"
         details = f"{what} would take about {seconds:.2f}"
     print_end(console, content, details)
+
+
+def _read(content: Mapping[str, Any]) -> str:
+    """Return what was read, which may be more than there is: stretches share row groups.
+
+    Examples
+    --------
+    >>> exact = {"bytes": 2000, "row_groups": 2}
+    >>> read = {"bytes": 3000, "share": 1.5, "row_groups": 3, "rows": 30}
+    >>> print(_read({"read": read, "exact": exact, "rows": {"left": 10, "right": 10}}))
+    ... # doctest: +ELLIPSIS
+    read: 3,000 bytes, where there are 2,000, as some were read more than once: 3 reads of 2 ...
+    """
+    read, exact = content["read"], content["exact"]
+    rows = sum(content["rows"].values())
+    if read["share"] > 1 or read["row_groups"] > exact["row_groups"] or read["rows"] > rows:
+        return (
+            f"read: {number(read['bytes'])} bytes, where there are {number(exact['bytes'])}, as "
+            f"some were read more than once: {number(read['row_groups'])} reads of "
+            f"{number(exact['row_groups'])} row groups, and {number(read['rows'])} reads of "
+            f"{number(rows)} rows"
+        )
+    return (
+        f"read: {percent(read['share'])} of {number(exact['bytes'])} bytes, "
+        f"{number(read['row_groups'])} of {number(exact['row_groups'])} row groups, "
+        f"{number(read['rows'])} of {number(rows)} rows"
+    )
 
 
 def _measures(tables: Mapping[str, pa.Table]) -> Table:
@@ -138,7 +160,7 @@ def _by_time(content: Mapping[str, Any]) -> list[Chart]:
     if all(own["estimate"] is None for own in parts):
         return []
     values, low, high = ([own[name] for own in parts] for name in ("estimate", "low", "high"))
-    edges = [*(own["begin"] for own in parts), parts[-1]["end"]]
+    edges = [*(own["from"] for own in parts), parts[-1]["to"] + 1]
     name = content["aggregates"][0]["aggregate"]
     series, title = Series(name, values), f"{name} over time"
     if any(own is not None for own in low):

@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import naive_estimate
 import numpy as np
@@ -316,11 +317,26 @@ def test_time_parts_add_up_and_can_be_drawn(tmp_path: Path) -> None:
     parts = found.report["by_time"]
     total = found.aggregates["count(*)"]["estimate"][0].as_py()
     assert sum(part["estimate"] for part in parts) == pytest.approx(total)
-    assert [part["begin"] for part in parts[1:]] == [part["end"] for part in parts[:-1]]
+    assert [part["from"] for part in parts[1:]] == [part["to"] + 1 for part in parts[:-1]]
+    assert "begin" not in parts[0]
     [axis] = found.plot().axes
     assert "count(*) over time" in axis.get_title(loc="left")
     found = winnow.estimate(**places, **JOIN, read="30%")
     assert any(part["low"] is None for part in found.report["by_time"])
+
+
+def test_time_parts_are_told_in_the_zone_of_the_streams(tmp_path: Path) -> None:
+    places = {}
+    for name, table in zip(("left", "right"), streams(0), strict=True):
+        at = table.column("t").cast(pa.timestamp("s")).cast(pa.timestamp("s", "Europe/Berlin"))
+        places[name] = str(tmp_path / f"{name}.parquet")
+        pq.write_table(table.set_column(0, "t", at), places[name])
+    found = winnow.estimate(**places, **JOIN | {"window": "15s"})
+    [first, *_] = found.report.by_time
+    assert found.report.window.tick == "ms"
+    for text, ticks in ((first.begin, first["from"]), (first.end, first.to)):
+        there = dt.datetime.fromtimestamp(ticks / 1000, ZoneInfo("Europe/Berlin"))
+        assert text == there.isoformat(" ")
 
 
 def test_bad_rows_are_errors_or_set_aside(tmp_path: Path) -> None:

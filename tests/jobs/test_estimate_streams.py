@@ -176,7 +176,7 @@ def test_the_streams_are_told_and_can_be_drawn(tmp_path: Path) -> None:
     assert list(found.report["rows"]) == ["a", "b", "c"]
     assert found.report["window"] == {"a": 5, "b": 5, "c": 5, "tick": "tick", "zone": None}
     assert found.report["predicate"] == "band:v:0.1"
-    assert found.report["by_time"][0]["begin"] == 1000
+    assert found.report["by_time"][0]["from"] == 1000
     [axis] = found.plot().axes
     assert "count(*) over time" in axis.get_title(loc="left")
 

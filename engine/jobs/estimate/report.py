@@ -106,10 +106,16 @@ def build_report(
                 "certain": len(outcome.seen.certain),
             },
             "rounds": [own.draws for own in outcome.rounds],
-            "by_time": by_time.to_pylist(),
+            "by_time": [_part(own) for own in by_time.to_pylist()],
             **envelope(stages.seconds, seed=options.seed),
         }
     )
+
+
+def _part(line: dict[str, Any]) -> dict[str, Any]:
+    """Return an estimate of a part of time, which a report tells by its first and last tick."""
+    begin, end = line.pop("begin"), line.pop("end")
+    return {"from": begin, "to": end - 1, **line}
 
 
 def _exact_seconds(plan: Slices, joins: Joins) -> float | None:
