@@ -8,9 +8,9 @@ import numpy as np
 
 from engine.models.profile.advice import MODELS
 from engine.models.profile.model import ArrivalProfile
-from engine.models.profile.statistics import last_ages
 from engine.report.charts import Chart, Lines, Series
-from engine.report.profile_plots import one_of, time_scale
+from engine.report.profile_bins import ages_of, lags_of
+from engine.report.profile_plots import drift_of, matches_label, one_of, time_scale
 from engine.report.profile_table import print_profile
 from engine.report.shown import Shown
 from engine.runtime.streams import SIDES
@@ -52,11 +52,12 @@ def _ages(profile: ArrivalProfile) -> list[Chart]:
     charts: list[Chart] = []
     for side, stream, window in zip(SIDES, profile.streams, profile.windows, strict=True):
         scale, unit = time_scale(max(1, window), profile.unit)
-        buckets = stream.age.buckets
-        edges = [scale * own for own in (0, *last_ages(len(buckets), window))]
+        bins = ages_of(profile, SIDES.index(side))
+        edges = (bins.edges * scale).tolist()
         title = f"Age curve of {side}: {stream.age.matches:.3g} matches a tuple"
-        matches = [Series("matches", list(buckets))]
-        charts.append(Lines(title, f"age ({unit})", "matches a tuple", edges, matches, steps=True))
+        matches = [Series("matches", bins.heights(stream.age.buckets))]
+        label = matches_label(bins, scale, unit)
+        charts.append(Lines(title, f"age ({unit})", label, edges, matches, steps=True))
     return charts
 
 
@@ -75,22 +76,27 @@ def _drift(profile: ArrivalProfile) -> list[Chart]:
     )
     return [
         Lines(title, f"time since the first tuple ({unit})", y, xs, [
-            Series(side, [None if b[name] is None else factor * b[name] for b in own.drift])
-            for side, own in zip(SIDES, profile.streams, strict=True)
+            Series(side, [None if own is None else factor * own for own in values])
+            for side, values in zip(SIDES, drift_of(profile, name), strict=True)
         ])
         for name, factor, title, y in panels
     ]  # fmt: skip
 
 
 def _lags(profile: ArrivalProfile) -> list[Chart]:
-    edges, matches = profile.correlation
+    edges, matches = lags_of(profile)
     if not matches.size:
         return []
     scale, unit = time_scale(max(1, *profile.windows), profile.unit)
-    heights = matches / np.maximum(np.diff(edges) * scale, scale)
+    widths, same = np.diff(edges), int(np.searchsorted(edges, 0))
+    heights: list[float | None] = (matches / (widths * scale)).tolist()
+    title = "Matches by lag"
+    if matches[same] and 2 * widths[same] < widths.mean():
+        heights[same] = None  # so thin a bin would be the only one that is seen
+        title += f", without {matches[same]:,} simultaneous ones"
     return [
-        Lines("Matches by lag", f"right.ts - left.ts ({unit})", f"matches a {one_of(unit)} of lag",
-              (edges * scale).tolist(), [Series("matches", heights.tolist())], steps=True)
+        Lines(title, f"right.ts - left.ts ({unit})", f"matches a {one_of(unit)} of lag",
+              (edges * scale).tolist(), [Series("matches", heights)], steps=True)
     ]  # fmt: skip
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from engine.models.profile.advice import MODELS
 from engine.models.profile.model import ArrivalProfile
-from engine.models.profile.statistics import last_ages
 from engine.report.figures import COLOURS, blank, plain, save_each, thousands
+from engine.report.profile_bins import Ages, ages_of, lags_of, rates_of
 from engine.runtime.errors import chosen
 from engine.runtime.streams import SIDES
 from engine.runtime.uris import Place
@@ -87,16 +87,17 @@ def _ages(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 - matpl
     for side, axis in enumerate(figure.subplots(1, 2)):
         own, window = profile.streams[side].age, profile.windows[side]
         scale, unit = time_scale(window, profile.unit)
-        ends = np.array([0, *last_ages(len(own.buckets), window)]) * scale
-        axis.stairs(own.buckets, ends, fill=True, color=COLOURS[side], alpha=0.25, linewidth=0)
-        axis.stairs(own.buckets, ends, color=COLOURS[side], linewidth=1.4, label="exact")
+        bins = ages_of(profile, side)
+        ends, exact = bins.edges * scale, bins.heights(own.buckets)
+        axis.stairs(exact, ends, fill=True, color=COLOURS[side], alpha=0.25, linewidth=0)
+        axis.stairs(exact, ends, color=COLOURS[side], linewidth=1.4, label="exact")
         for name, (colour, line) in _ONLINE.items():
             found = (profile.online[name] or {}).get(SIDES[side])
             if found and found["buckets"]:
                 label = f"{name}: {found['tuples']:,} tuples"
                 axis.stairs(
-                    found["buckets"], ends, color=colour, linestyle=line, linewidth=1.1,
-                    label=label,
+                    bins.heights(found["buckets"]), ends, color=colour, linestyle=line,
+                    linewidth=1.1, label=label,
                 )  # fmt: skip
         if own.matches:
             axis.axvline(
@@ -108,8 +109,15 @@ def _ages(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 - matpl
         title = f"{SIDES[side]}: {own.matches:.3g} matches a tuple"
         if not own.matches:
             axis.set_ylim(0, 1)
-        plain_axis(axis, title, f"age ({unit})", "matches a tuple in a bucket")
+        plain_axis(axis, title, f"age ({unit})", matches_label(bins, scale, unit))
         _legend(axis)
+
+
+def matches_label(bins: Ages, scale: float, unit: str) -> str:
+    """Return what the height of an age curve is."""
+    if bins.even:
+        return "matches a tuple in a bucket"
+    return f"matches a tuple in {bins.wide * scale:.3g} {unit} of age"
 
 
 def _number(value: float) -> str:
@@ -153,10 +161,10 @@ def _log_axes(axis: Any) -> None:  # noqa: ANN401 - matplotlib's
 
 def _correlation(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 - matplotlib's
     axis = figure.subplots()
-    edges, matches = profile.correlation
+    edges, matches = lags_of(profile)
     scale, unit = time_scale(max(profile.windows), profile.unit)
-    heights = matches / np.maximum(np.diff(edges) * scale, scale)
-    later, earlier = edges[1:] > 1, edges[:-1] < 0
+    heights = matches / (np.diff(edges) * scale)
+    later, earlier = edges[:-1] > 0, edges[:-1] < 0
     for kind, colour, label in (
         (earlier, COLOURS[1], "right first"), (later, COLOURS[0], "left first"),
     ):  # fmt: skip
@@ -188,9 +196,10 @@ def _drift(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 - matp
     begin = profile.span[0] if profile.span else 0
     axes = figure.subplots(3, 1, sharex=True)
     for axis, (name, factor, title, label) in zip(axes, panels, strict=True):
-        for side, own in enumerate(profile.streams):
-            at = [((b["from"] + b["to"]) / 2 - begin) * length for b in own.drift]
-            values = [np.nan if b[name] is None else factor * b[name] for b in own.drift]
+        for side, own in enumerate(drift_of(profile, name)):
+            drift = profile.streams[side].drift
+            at = [((b["from"] + b["to"]) / 2 - begin) * length for b in drift]
+            values = [np.nan if one is None else factor * one for one in own]
             axis.plot(
                 at, values, color=COLOURS[side], marker="os"[side], markersize=3.2,
                 linewidth=1.3, label=SIDES[side],
@@ -200,6 +209,13 @@ def _drift(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 - matp
     axes[2].set_ylim(0, 2.05)
     axes[2].set_xlabel(f"time since the first tuple ({unit})")
     _legend(axes[2], -0.3)
+
+
+def drift_of(profile: ArrivalProfile, name: str) -> list[list[float | None]]:
+    """Return a field of each side's time bins."""
+    if name == "rate":
+        return [rates_of(profile, side) for side in range(len(SIDES))]
+    return [[own[name] for own in stream.drift] for stream in profile.streams]
 
 
 def _recall(figure: Any, profile: ArrivalProfile) -> None:  # noqa: ANN401 - matplotlib's

@@ -64,6 +64,7 @@ class Together:
         self.rows: Pair = tuple(sum(rows) for rows in settings.rows)  # type: ignore[assignment]
         self.ticks = settings.edges[-1] - settings.edges[0]
         self.bins = len(settings.edges) - 1
+        self.step = math.gcd(*(own.step for pair in surveys for own in pair)) or 1
         self.keys = added([one.keys for one in counts])
         if keys is not None:
             self.keys = _most_frequent(self.keys, keys)
@@ -228,4 +229,5 @@ def build_profile(
             whole.found, (turns[0], turns[1]), whole.rows, settings.buckets, options.monitor,
             options.retain,
         ),
+        whole.step,
     )  # fmt: skip

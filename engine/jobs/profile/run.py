@@ -25,7 +25,7 @@ from engine.report.profile_plots import draw
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, Stages
 
-_NOTHING = SideSurvey((0,), 0, 0.0, 0.0, 0.0)
+_NOTHING = SideSurvey((0,), 0, 0.0, 0.0, 0.0, 0)
 
 
 def run_profile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -35,6 +36,9 @@ class SideSurvey(NamedTuple):
     mean_importance: float
     least: float
     greatest: float
+    step: int
+    """Ticks of which all times are multiples, counted from the first of both streams; 0 where there
+    are no others."""
 
 
 @dataclass
@@ -47,6 +51,7 @@ class _Noted:
     held: int = 0
     least: float = np.inf
     greatest: float = -np.inf
+    step: int = 0
 
     def __post_init__(self) -> None:
         self.rows = np.zeros(self.edges.size - 1, np.int64)
@@ -60,6 +65,9 @@ class _Noted:
                 self.held += (int((left >> 32).sum()) << 32) + int((left & 0xFFFFFFFF).sum())
                 self.least = min(self.least, float(batch.importance.min()))
                 self.greatest = max(self.greatest, float(batch.importance.max()))
+                if self.step != 1:
+                    since = batch.ts - self.edges[0]
+                    self.step = math.gcd(self.step, int(np.gcd.reduce(since)))
             yield batch
 
 
@@ -76,6 +84,7 @@ def survey_lane(task: SurveyTask) -> tuple[SideSurvey, SideSurvey]:
                 own.mean_importance,
                 noted.least,
                 noted.greatest,
+                noted.step,
             )
         )
     return found[0], found[1]

@@ -54,6 +54,8 @@ class ArrivalProfile:
     correlation : Correlation
     fit, advice, online : dict
         Plain, as in the file.
+    step : int
+        Ticks of which all times are multiples, counted from the first; 1 in files that lack it.
 
     Examples
     --------
@@ -79,6 +81,7 @@ class ArrivalProfile:
     fit: dict[str, Any]
     advice: dict[str, Any]
     online: dict[str, Any]
+    step: int = 1
 
     @property
     def ticks(self) -> int:
@@ -106,6 +109,7 @@ class ArrivalProfile:
             "unit": self.unit,
             "windows": dict(zip(SIDES, self.windows, strict=True)),
             "span": None if self.span is None else {"first": self.span[0], "last": self.span[1]},
+            "step": self.step,
             "streams": {
                 side: plain(stream) for side, stream in zip(SIDES, self.streams, strict=True)
             },
@@ -194,4 +198,5 @@ def _parsed(content: Mapping[str, Any]) -> ArrivalProfile:
         dict(content["fit"]),
         dict(content["advice"]),
         dict(content["online"]),
+        max(1, int(content.get("step", 1))),
     )

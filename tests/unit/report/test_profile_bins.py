@@ -1,0 +1,67 @@
+"""Plots of profiles whose times advance in steps of many ticks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import engine
+from engine.report.charts import Lines
+from engine.report.profile_bins import ages_of, lags_of, rates_of
+from engine.report.profile_charts import profile_shown
+from engine.report.profile_plots import figure_of
+
+SECOND = 1_000_000
+
+
+def streams(seconds: int = 600, unit: int = SECOND) -> list[pa.Table]:
+    """Return two streams with a tuple every second, in ticks of which a second has `unit`."""
+    kind = pa.timestamp("us") if unit > 1 else pa.int64()
+    at = pa.array(7 * unit + unit * np.arange(seconds)).cast(kind)
+    return [pa.table({"t": at, "k": np.zeros(seconds, np.int64)})] * 2
+
+
+@pytest.mark.parametrize("window", [59, 61, 150, 2])
+def test_no_bin_is_finer_than_the_steps_of_the_times(window: int) -> None:
+    found = engine.profile_tables(*streams(), on="k", time="t", window=f"{window}s")
+    assert found.step == SECOND
+    edges, matches = lags_of(found)
+    assert np.diff(edges).min() >= SECOND
+    assert matches.sum() == found.exact["outputs"]
+    density = matches / np.diff(edges)
+    assert density.max() < 1.5 * density.min()  # lags of all lengths are about as frequent
+    for side in (0, 1):
+        bins = ages_of(found, side)
+        heights = np.array(bins.heights(found.streams[side].age.buckets))
+        assert heights.max() < 1.5 * heights.min()
+        assert np.diff(bins.edges).min() >= SECOND
+        assert rates_of(found, side) == pytest.approx([1 / SECOND] * 50, abs=0)
+
+
+def test_the_plots_of_seconds_in_microseconds_are_those_of_seconds() -> None:
+    fine = engine.profile_tables(*streams(), on="k", time="t", window="60s")
+    coarse = engine.profile_tables(*streams(unit=1), on="k", time="t", window=60, time_unit="s")
+    assert coarse.step == 1
+    pairs = zip(profile_shown(fine).drawn(), profile_shown(coarse).drawn(), strict=True)
+    for one, other in pairs:
+        assert isinstance(one, Lines)
+        assert isinstance(other, Lines)
+        if one.title == "Matches by lag":
+            assert one.series[0].values == pytest.approx(other.series[0].values)
+            assert list(one.xs) == pytest.approx(list(other.xs))
+    assert figure_of(fine, "correlation").axes
+
+
+def test_the_matches_of_one_tick_do_not_hide_the_others() -> None:
+    rng = np.random.default_rng(0)
+    at = [np.sort(rng.integers(0, 600 * SECOND, 600)) for _ in range(2)]
+    at[0][:300] = at[1][:300]
+    tables = [pa.table({"t": pa.array(own, pa.timestamp("us")), "k": [1] * 600}) for own in at]
+    found = engine.profile_tables(*tables, on="k", time="t", window="60s")
+    assert found.step == 1
+    [lags] = [one for one in profile_shown(found).drawn() if one.title.startswith("Matches by lag")]
+    assert isinstance(lags, Lines)
+    simultaneous = found.exact["simultaneous"]
+    assert lags.title == f"Matches by lag, without {simultaneous} simultaneous ones"
+    assert max(own for own in lags.series[0].values if own is not None) < 10 * 600
