@@ -169,9 +169,10 @@ def _of_lookup(content: Mapping[str, Any]) -> Iterator[Answer]:
 
 
 def _of_order(content: Mapping[str, Any]) -> Iterator[Answer]:
+    names = [own["name"] for own in content["streams"]]
     for own in content.get("directions", [content]):
-        order = " ".join(map(str, own["chosen"]))
-        which = f", stream {own['direction']}" if "direction" in own else ""
+        order = " ".join(names[stream - 1] for stream in own["chosen"])
+        which = f", stream {names[own['direction'] - 1]}" if "direction" in own else ""
         cost = own["chosen_cost"]
         note = f"{number(cost)} comparisons, the best {number(own['best_cost'])}"
         yield Answer(f"Join order{which}", order, note)

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from engine.report.tables import CommandLine, Sketch
+from engine.report.tables import CommandLine, Footnote, Sketch
 
 WIDE = 100_000
 """Characters of a line: so many that nothing is cut into several tables."""
@@ -61,7 +61,8 @@ class _Collector(Console):
             if isinstance(own, Table):
                 self.blocks.append(_grid(own))
             elif not isinstance(own, Sketch):
-                self.blocks.append(own if isinstance(own, CommandLine) else str(own))
+                kept = isinstance(own, (CommandLine, Footnote))
+                self.blocks.append(own if kept else str(own))
 
 
 def blocks_of(printed: Callable[[Console], None]) -> list[Block]:

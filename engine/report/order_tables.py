@@ -9,9 +9,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from engine.options.meanings import cited
 from engine.report.charts import Bars, Chart, Series
 from engine.report.shown import Shown
-from engine.report.tables import number, table_of, terminal
+from engine.report.tables import Footnote, number, table_of, terminal
 
 
 def print_explanation(
@@ -27,57 +28,72 @@ def print_explanation(
         Orders to print, of those that it lists; None: all.
     """
     console = console or terminal()
+    names = names_of(content)
     console.print(_streams(content["streams"]))
     tau = "" if content["tau"] is None else f", every {content['tau']:g}"
     unit = content.get("unit") or "unit time"
-    _say(console, f"{content['method']}{tau}: comparisons per {unit}")
+    said = [f"{content['method']}{tau}: comparisons per {unit}"]
+    _say(console, said[-1])
     for ranking in content.get("directions", [content]):
         if "direction" in ranking:
-            _say(console, f"new tuples of stream {ranking['direction']}")
-        console.print(_orders(ranking, shown))
-        _say(console, _choice(ranking))
+            _say(console, f"new tuples of stream {names[ranking['direction'] - 1]}")
+        console.print(_orders(ranking, names, shown))
+        said += _choice(ranking, names)
+        _say(console, *said[-3:])
     if "directions" in content:
         total, best = number(content["chosen_cost"]), number(content["best_cost"])
         _say(console, f"all streams: chosen {total}, best {best}")
     if "low_selectivity" in content:
         found = content["low_selectivity"]
-        orders = ", ".join(f"{i}: {_order(order)}" for i, order in enumerate(found["orders"], 1))
-        _say(console, f"P4's low selectivity first, at {number(found['cost'])}:\n  {orders}")
+        said.append(f"P4's low selectivity first, at {number(found['cost'])}:")
+        each = (
+            f"  {name}: {order_text(order, names)}"
+            for name, order in zip(names, found["orders"], strict=True)
+        )
+        _say(console, said[-1], *each)
     if content["expected"]["measured"]:
-        console.print(_measured(content["expected"]["measured"]))
+        console.print(_measured(content["expected"]["measured"], names))
+    _say(console, *map(Footnote, cited(" ".join(said))))
 
 
-def _say(console: Console, line: str) -> None:
-    console.print(line, highlight=False)
+def names_of(content: Mapping[str, Any]) -> list[str]:
+    """Return what the streams are called: their names, or their numbers where they have none."""
+    return [own["name"] for own in content["streams"]]
 
 
-def _order(order: Sequence[int] | Sequence[Sequence[int]]) -> str:
-    """Return a global order as 1 2 3, and every direction's own as 1 2 3; 2 1 3; ..."""
-    parts = [own if isinstance(own, int) else " ".join(map(str, own)) for own in order]
-    return (" " if isinstance(parts[0], int) else "; ").join(map(str, parts))
+def order_text(order: Sequence[int] | Sequence[Sequence[int]], names: Sequence[str]) -> str:
+    """Return a global order as 1 2 3, and every direction's own as 1 2 3; 2 1 3; ...
+
+    Examples
+    --------
+    >>> order_text([2, 1], ["trades", "quotes"]), order_text([[1, 2], [2, 1]], ["1", "2"])
+    ('quotes trades', '1 2; 2 1')
+    """
+    parts = [
+        names[own - 1] if isinstance(own, int) else " ".join(names[one - 1] for one in own)
+        for own in order
+    ]
+    return (" " if order and isinstance(order[0], int) else "; ").join(parts)
+
+
+def _say(console: Console, *lines: str) -> None:
+    for line in lines:
+        console.print(line, highlight=False)
 
 
 def _streams(streams: list[dict[str, Any]]) -> Table:
-    """Return the streams' numbers; names where they say more than the place."""
-    named = any(stream["name"] != str(place) for place, stream in enumerate(streams, 1))
-    names = ("stream", *(["name"] if named else []))
+    """Return what the order depends on, of each stream."""
     fields = ("rate", "window", "distinct", "size", "probed")
-    rows = (
-        (
-            *(str(place), stream["name"])[: len(names)],
-            *(f"{stream[field]:,.6g}" for field in fields),
-        )
-        for place, stream in enumerate(streams, 1)
-    )
-    return table_of((*names, *fields), rows, texts=range(len(names)))
+    rows = ((own["name"], *(f"{own[field]:,.6g}" for field in fields)) for own in streams)
+    return table_of(("stream", *fields), rows)
 
 
-def _orders(ranking: dict[str, Any], shown: int | None) -> Table:
+def _orders(ranking: dict[str, Any], names: Sequence[str], shown: int | None) -> Table:
     listed, best = ranking["orders"][:shown], ranking["best_cost"]
     differ = any(order["cost"] != order["comparisons"] for order in listed)
     rows = (
         (
-            _order(order["order"]),
+            order_text(order["order"], names),
             number(order["cost"]),
             f"{order['cost'] / best:.3f}" if best else "",
             *([number(order["comparisons"])] if differ else []),
@@ -87,22 +103,22 @@ def _orders(ranking: dict[str, Any], shown: int | None) -> Table:
     return table_of(("order", "cost", "to the best", *(["expected"] if differ else [])), rows)
 
 
-def _choice(ranking: dict[str, Any]) -> str:
-    moved = f", with {_order(ranking['moved'])} moved up" if ranking["moved"] else ""
+def _choice(ranking: dict[str, Any], names: Sequence[str]) -> list[str]:
+    moved = f", with {order_text(ranking['moved'], names)} moved up" if ranking["moved"] else ""
     mean, worst = number(ranking["mean_cost"]), number(ranking["worst_cost"])
-    chosen, cost = _order(ranking["chosen"]), number(ranking["chosen_cost"])
-    lines = (
+    chosen, cost = order_text(ranking["chosen"], names), number(ranking["chosen_cost"])
+    initial = order_text(ranking["initial"], names)
+    return [
         f"of {number(ranking['possible'])} orders: mean {mean}, worst {worst}",
         f"P3's heuristic: {chosen} at {cost}, rank {number(ranking['rank'])}",
-        f"  {number(ranking['considered'])} considered, from {_order(ranking['initial'])}{moved}",
-    )
-    return "\n".join(lines)
+        f"  {number(ranking['considered'])} considered, from {initial}{moved}",
+    ]
 
 
-def _measured(runs: list[dict[str, Any]]) -> Table:
+def _measured(runs: list[dict[str, Any]], names: Sequence[str]) -> Table:
     rows = (
         (
-            _order(run["order"]),
+            order_text(run["order"], names),
             number(run["expected"]),
             number(run["actual"]),
             "" if run["ratio"] is None else f"{run['ratio']:.3f}",
@@ -119,11 +135,13 @@ def explain_shown(content: dict[str, Any], shown: int | None = None) -> Shown:
 
 
 def _costs(content: Mapping[str, Any], shown: int | None) -> list[Chart]:
+    names = names_of(content)
     return [
         Bars(
-            "Join orders" + (f", stream {own['direction']}" if "direction" in own else ""),
+            "Join orders"
+            + (f", stream {names[own['direction'] - 1]}" if "direction" in own else ""),
             f"comparisons per {content.get('unit') or 'unit time'}",
-            [_order(one["order"]) for one in own["orders"][:shown]],
+            [order_text(one["order"], names) for one in own["orders"][:shown]],
             [Series("comparisons", [one["cost"] for one in own["orders"][:shown]])],
         )
         for own in content.get("directions", [content])

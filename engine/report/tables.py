@@ -22,6 +22,12 @@ class Sketch(str):
     __slots__ = ()
 
 
+class Footnote(str):
+    """What explains a name on a terminal; pages have a glossary."""
+
+    __slots__ = ()
+
+
 def terminal() -> Console:
     """Return standard output, where data is printed as it is: brackets are no markup."""
     return Console(markup=False, emoji=False)

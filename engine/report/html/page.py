@@ -18,10 +18,10 @@ from engine.options.meanings import MEANINGS
 from engine.report.answers import Answer, answers_of
 from engine.report.blocks import Block, Grid, Link, blocks_of
 from engine.report.charts import Bars, Chart, Lines, Series
-from engine.report.html.glossary import terms_in
+from engine.report.html.glossary import papers_in, terms_in
 from engine.report.html.svg import LOOKS, Drawing, draw, marker
 from engine.report.shown import Request, Shown
-from engine.report.tables import CommandLine
+from engine.report.tables import CommandLine, Footnote
 from engine.runtime.places import save_text
 from engine.runtime.uris import Place
 
@@ -50,7 +50,7 @@ def save_page(shown: Shown, path: Place) -> None:
 
 def page_of(shown: Shown) -> str:
     """Return the page; the same for the same report."""
-    blocks = blocks_of(shown.printed)
+    blocks = [own for own in blocks_of(shown.printed) if not isinstance(own, Footnote)]
     charts = shown.drawn()
     plots, data = _plots(charts)
     body = [
@@ -60,7 +60,10 @@ def page_of(shown: Shown) -> str:
         "" if shown.request is None else _section("What was asked", _asked(shown.request)),
     ]
     written = [f"{own.title} {own.x} {'' if isinstance(own, Bars) else own.y}" for own in charts]
-    body.append(_section("Glossary", terms_of(terms_in(" ".join([*map(str, blocks), *written])))))
+    told = " ".join([*map(str, blocks), *written])
+    asked = [] if shown.request is None else [text for _, _, text in shown.request.options]
+    terms = terms_in(told) | papers_in(" ".join([told, *asked]))
+    body.append(_section("Glossary", terms_of(terms)))
     title = f"winnow {shown.task}"
     return shell(title, _meaning(shown.task), "".join(body), data, _made_by(shown))
 

@@ -52,6 +52,27 @@ def shown_of(printed: Any, drawn: Any = tuple) -> Shown:
     return Shown("replay", {}, printed, drawn)
 
 
+def test_an_explanation_has_a_line_for_each_fact_and_names_streams_and_papers(
+    tmp_path: Path,
+) -> None:
+    tables = {name: pa.table({"t": range(9), "k": [1, 2, 3] * 3}) for name in ("asks", "bids")}
+    found = winnow.explain(tables, predicate="equi:k", time="t", window=3)
+    page = found.html(tmp_path / "page.html").read_text()
+    lines = [own.strip() for own in re.findall("<p>(.*?)</p>", page)]
+    assert "P3&#x27;s heuristic: asks bids at 7.59, rank 1" in lines
+    assert any(own.startswith("2 considered, from asks bids") for own in lines)
+    assert "bids asks" in page
+    assert "<td>1 2</td>" not in page
+    assert "<dt>P3</dt><dd>Golab" in page
+    assert "<dt>P4</dt><dd>Gedik" in page
+    assert not any(own.startswith("P3: ") for own in lines)
+    told = " ".join(str(found).split())
+    assert "P4's low selectivity first" in told
+    assert "P4: Gedik, Wu, Yu, Liu: GrubJoin" in told
+    assert "P3: Golab" in told
+    assert "P4: Gedik" in found._repr_html_()
+
+
 def test_a_page_is_the_same_for_the_same_report(tmp_path: Path) -> None:
     found = replayed(("a", "b"))
     first, second = found.html(tmp_path / "one.html"), found.html(str(tmp_path / "two.html"))
