@@ -22,7 +22,7 @@ from engine.archives.source import open_archive
 from engine.report.envelope import check_place, with_times
 from engine.report.record import keep_record
 from engine.report.shown import Request, Shown
-from engine.runtime.errors import did_you_mean
+from engine.runtime.errors import SpecError, did_you_mean
 from engine.runtime.listing import dataset
 from engine.runtime.uris import Place
 
@@ -167,14 +167,24 @@ class Result:
         ----------
         *which : str
             The name of one of several plots: of a sweep a measure, of a profile one of
-            ``age_curves``, ``key_frequencies``, ``correlation``, ``drift``, ``recall``.
+            ``age_curves``, ``key_frequencies``, ``correlation``, ``drift``, ``recall``, of an
+            allocation ``memory`` or its metric. Others have one figure with all of their plots.
 
         Raises
         ------
         SpecError
             If there is no such plot.
         """
-        return self._shown.figure() if self._drawn is None else self._drawn(*which)
+        if self._drawn is not None:
+            if len(which) > 1:
+                raise SpecError(f"plots {', '.join(map(repr, which))} are several: give one name")
+            return self._drawn(*which)
+        if which:
+            raise SpecError(
+                f"plot is {which[0]!r}; the result of {self._shown.task} has one figure, which "
+                "holds all of its plots: leave the name out"
+            )
+        return self._shown.figure()
 
     def html(self, path: str | os.PathLike[str]) -> Path:
         """Write the report as one HTML file, as ``--html`` of the command line does.

@@ -16,6 +16,7 @@ from engine.report.envelope import Report
 from engine.report.figures import blank, save_each
 from engine.report.shown import Shown
 from engine.report.tables import number, percent, print_end, table_of, terminal
+from engine.runtime.errors import chosen
 from engine.runtime.uris import Place
 
 _TITLES = {
@@ -124,7 +125,7 @@ def draw(content: dict[str, Any], folder: Place) -> list[Place]:
 
 def figure_of(content: Mapping[str, Any], name: str = "memory") -> Any:  # noqa: ANN401 - matplotlib's
     """Return the plot of ``memory``, or of the report's ``metric``, as a figure."""
-    joins = content["joins"]
+    name, joins = chosen("plot", name, ("memory", content["metric"])), content["joins"]
     figure = blank(2.8 + 1.1 * len(joins), 3.8)
     axis = figure.subplots()
     places = np.arange(len(joins))

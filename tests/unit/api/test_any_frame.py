@@ -349,6 +349,13 @@ def test_a_plot_that_is_none_is_said() -> None:
     swept = winnow.sweep(LEFT, RIGHT, window="30s", policy="prob", memory=4, **JOIN)
     with pytest.raises(SpecError, match="plot is 'recal'; choose one of"):
         swept.plot("recal")
+    with pytest.raises(SpecError, match="plots 'recall', 'outputs' are several: give one name"):
+        swept.plot("recall", "outputs")
+    with pytest.raises(SpecError, match=r"plot is 'zzz'; the result of replay has one figure"):
+        found.plot("zzz")
+    sampled = winnow.sample(LEFT, RIGHT, window="30s", memory=4, **JOIN)
+    with pytest.raises(SpecError, match=r"plot is 'zzz'; the result of sample has one figure"):
+        sampled.plot("zzz")
 
 
 @pytest.mark.parametrize(
