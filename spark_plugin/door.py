@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +23,7 @@ from engine.options.by_stream import by_stream
 from engine.options.kinds import BY_STREAM
 from engine.options.multijoin_options import Harvest
 from engine.options.option import options_of
+from engine.report.answers import Answer
 from engine.report.charts import Chart, losses_over_time
 from engine.report.envelope import time_bins, with_times
 from engine.report.joins import lookup_charts
@@ -48,7 +51,7 @@ _OF_BUDGETS = {*_OF_MEMORY, *options_of(Harvest), "lanes"}
 class InSpark(Result):
     """A query of Spark: `frame` is a DataFrame, computed when its rows are asked for.
 
-    `report`, and `plot` of it, take a job of their own when they are asked for.
+    `report`, and `plot` and `html` of it, take a job of their own when they are asked for.
     """
 
     def __init__(
@@ -56,8 +59,9 @@ class InSpark(Result):
         frame: DataFrame,
         report: Callable[[], Mapping[str, Any]],
         drawn: Callable[[Mapping[str, Any]], Sequence[Chart]],
+        task: str = "replay",
     ) -> None:
-        super().__init__(pa.table({}), Shown("replay", {}, self._print, lambda: drawn(self.report)))
+        super().__init__(pa.table({}), Shown(task, {}, self._print, lambda: drawn(self.report)))
         self._report = report
         self.frame = frame
 
@@ -75,8 +79,24 @@ class InSpark(Result):
         """The rows, collected on the driver."""
         return self._collected
 
+    def html(self, path: str | os.PathLike[str]) -> Path:
+        """Write the report as one HTML file, for which Spark counts it; see `Result.html`."""
+        names = self.frame.columns
+        rows = Answer(
+            "Rows",
+            "in Spark",
+            f"{len(names)} columns; .frame computes them, .outputs collects them",
+        )
+        self._shown = self._shown._replace(content=self.report, answers=[rows])
+        return super().html(path)
+
     def _print(self, console: Console) -> None:
         console.print(f"a query of Spark: {self.frame}", soft_wrap=True)
+        console.print(
+            "its rows stay in Spark: .frame is the DataFrame, .outputs collects its rows, .report "
+            "has them counted",
+            soft_wrap=True,
+        )
 
     def _first(self, rows: int) -> pa.Table:
         return collected(self.frame.limit(rows))
@@ -161,7 +181,7 @@ def multijoin(streams: Mapping[str, DataFrame], **options: Any) -> InSpark:  # n
         unit, zone = _CLOCKS.get(kind, (options.get("time_unit") or "tick", None))
         return {**_against(every, found), "window": {"tick": unit, "zone": zone}}
 
-    return InSpark(_timed(found, first, time), report, losses_over_time)
+    return InSpark(_timed(found, first, time), report, losses_over_time, "multijoin")
 
 
 def lookup(stream: DataFrame, fact: DataFrame, **options: Any) -> InSpark:  # noqa: ANN401 - as above
@@ -177,7 +197,7 @@ def lookup(stream: DataFrame, fact: DataFrame, **options: Any) -> InSpark:  # no
             "rows": rows, "matched": matched, "outputs": outputs, "importance": importance or 0.0
         }  # fmt: skip
 
-    return InSpark(_timed(found, stream, options.get("time")), report, lookup_charts)
+    return InSpark(_timed(found, stream, options.get("time")), report, lookup_charts, "lookup")
 
 
 def _timed(found: DataFrame, source: DataFrame, time: str | None) -> DataFrame:

@@ -75,12 +75,21 @@ def test_frames_of_spark_stay_in_spark_with_the_rows_of_their_tables(
     assert sum(own.exact_outputs for own in lost.by_time) == found.report.exact.outputs
     assert sum(own.lost_outputs for own in lost.by_time) == lost.outputs
     assert found.plot().axes
+    page = found.html(tmp_path / "page.html").read_text()
+    assert "<h2>The answer</h2>" in page
+    assert f"of {found.report.exact.outputs:,} outputs were found" in page
+    assert "<dt>Rows</dt>" in page
+    assert f"{mine.num_columns} columns; .frame computes them" in page
+    assert "its rows stay in Spark" in page
     looked = winnow.lookup(
         sides[0], spark.createDataFrame([(0, "x")], ["k", "x"]), on="k", time="t", fact_row="k"
     )
     assert looked.report.outputs == looked.outputs.num_rows
     assert looked.report.rows.stream == sides[0].count()
     assert looked.plot().axes
+    page = looked.html(tmp_path / "looked.html").read_text()
+    assert "<h1>winnow lookup</h1>" in page
+    assert "<dt>Rows with a fact</dt>" in page
     assert {type(own) for own in looked.outputs["ts"].to_pylist()} == {type(times[0].as_py())}
 
 
