@@ -243,7 +243,11 @@ def memory_over_time(content: Mapping[str, Any]) -> list[Chart]:
         content, "Memory that the exact join needs over time", "tuples at the end of a span", edges,
         [Series(name, values) for name, values in held.items()],
     )  # fmt: skip
-    return [plot._replace(marks=[(f"{name}: allowed", own) for name, own in limits.items()])]
+    named: dict[int, list[str]] = {}
+    for name, own in limits.items():
+        named.setdefault(own, []).append(name)
+    marks = [(f"{' and '.join(names)}: allowed", own) for own, names in named.items()]
+    return [plot._replace(marks=marks)]
 
 
 def memory(content: Mapping[str, Any]) -> list[Chart]:

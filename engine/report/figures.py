@@ -135,7 +135,7 @@ def figure_of(charts: Sequence[Chart]) -> Drawn:
     figure = blank(_WIDTH, sum(heights))
     axes = figure.subplots(len(charts), 1, squeeze=False, height_ratios=heights)[:, 0]
     for axis, chart in zip(axes, charts, strict=True):
-        plain(axis, chart.title, chart.x, "" if isinstance(chart, Bars) else chart.y)
+        plain(axis, chart.title, _across(chart), "" if isinstance(chart, Bars) else chart.y)
         if isinstance(chart, Bars):
             _bars(axis, chart)
         else:
@@ -143,6 +143,12 @@ def figure_of(charts: Sequence[Chart]) -> Drawn:
         if len(axis.get_legend_handles_labels()[0]) > 1:
             axis.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure
+
+
+def _across(chart: Chart) -> str:
+    """Return what the axis across shows, with the time zone of its times."""
+    zone = chart.clock[1] if isinstance(chart, Lines) and chart.clock is not None else None
+    return f"{chart.x} ({zone})" if zone else chart.x
 
 
 def _height(chart: Chart) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from html import escape
 from itertools import pairwise
@@ -13,6 +14,8 @@ from engine.report.html.axes import Axis, numbers, short, times
 WIDTH, HEIGHT = 480, 262
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 466, 10, 214
 _BAR, _BESIDE, _NAME = 15, 3, 19
+_LETTERS = 14
+"""Height of a line of letters."""
 LOOKS = 16
 """Series of different looks (`style.css`); further ones begin anew."""
 _FEW = 160
@@ -61,13 +64,7 @@ def _lines(chart: Lines) -> Drawing:
         if marked:
             inside.append(f'<path class="dots" d="{_dots(chart, across, up, drawn, look)}"/>')
         parts.append(_group(at, own, "".join(inside)))
-    for name, value in chart.marks:
-        height = _text(up(value))
-        parts.append(
-            f'<g class="mark"><path d="M{_LEFT},{height}H{_RIGHT}"/>'
-            f'<text x="{_RIGHT}" y="{_text(up(value) - 4)}" text-anchor="end">{escape(name)}'
-            "</text></g>"
-        )
+    parts += _marks(chart, up)
     parts.append(f'<path class="cursor" d="M0,{_TOP}V{_BOTTOM}"/>')
     labels = list(chart.labels) or [short(own) for own in chart.xs[: chart.points]]
     data = {
@@ -77,6 +74,22 @@ def _lines(chart: Lines) -> Drawing:
         "series": [_read(own) for own in chart.series],
     }
     return Drawing(_svg(chart, HEIGHT, parts), data, _looks(chart.series))
+
+
+def _marks(chart: Lines, up: Place) -> list[str]:
+    """Return lines across with their names, those of lines near each other at different ends."""
+    parts, before, right = [], -math.inf, True
+    for name, value in sorted(chart.marks, key=lambda own: own[1]):
+        height = up(value)
+        right = not (right and abs(height - before) < _LETTERS)
+        before = height
+        at, anchor = (_RIGHT, "end") if right else (_LEFT + 4, "start")
+        parts.append(
+            f'<g class="mark"><path d="M{_LEFT},{_text(height)}H{_RIGHT}"/>'
+            f'<text x="{at}" y="{_text(height - 4)}" text-anchor="{anchor}">{escape(name)}'
+            "</text></g>"
+        )
+    return parts
 
 
 def _axes(chart: Lines) -> tuple[Axis, Axis]:

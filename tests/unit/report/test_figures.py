@@ -57,6 +57,7 @@ def test_times_are_those_of_the_clock(
     [line] = axis.lines
     drawn = axis.xaxis.convert_units(line.get_xdata(orig=True))
     assert num2date(drawn[0]).replace(tzinfo=None) == first
+    assert axis.get_xlabel() == ("time" if zone is None else f"time ({zone})")
 
 
 def test_lines_leave_out_what_is_hidden_or_missing_and_mark_values() -> None:

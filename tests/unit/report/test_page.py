@@ -94,12 +94,22 @@ def test_a_page_has_the_answer_what_was_asked_and_the_words(tmp_path: Path) -> N
     assert "memory" in " ".join(page.texts["h3"]).lower()
 
 
+def test_names_of_lines_that_are_near_stand_apart() -> None:
+    plot = Lines("t", "x", "y", [0, 9], [Series("a", [1.0, 100.0])], marks=[("m", 50), ("n", 51)])
+    found = re.findall(r'<text x="(\d+)" y="[\d.]+" text-anchor="(\w+)">[mn]<', draw(plot).svg)
+    assert found == [("466", "end"), ("56", "start")]
+
+
 @pytest.mark.parametrize(
-    ("split", "limits"), [("even", {"left": 2, "right": 2}), ("pooled", {"both": 4})]
-)
-def test_needed_memory_is_drawn_over_time(split: str, limits: dict[str, int]) -> None:
+    ("split", "memory", "limits"),
+    [
+        ("even", 4, {"left and right": 2}), ("pooled", 4, {"both": 4}),
+        ("even", 5, {"left": 3, "right": 2}),
+    ],
+)  # fmt: skip
+def test_needed_memory_is_drawn_over_time(split: str, memory: int, limits: dict[str, int]) -> None:
     rows = pa.table({"t": [0, 0, 1, 3, 9], "k": [1, 1, 2, 1, 2]})
-    options: dict[str, Any] = {"memory": 4, "policy": "prob", "split": split}
+    options: dict[str, Any] = {"memory": memory, "policy": "prob", "split": split}
     found = winnow.replay(rows, rows.slice(2), on="k", time="t", window=2, **options)
     charts = replay_shown(Report(found.report)).drawn()
     (plot,) = (own for own in charts if own.title.startswith("Memory that the exact join needs"))
