@@ -35,7 +35,7 @@ def print_sweep(result: SweepResult, console: Console | None = None) -> None:
     for windows in dict.fromkeys((row.window_left, row.window_right) for row in rows):
         mine = [row for row in rows if (row.window_left, row.window_right) == windows]
         tick = report["grid"]["tick"]
-        where = f"window {span_text(windows[0], tick)}"
+        where = _window(windows[0], tick)
         for measure, title in _MEASURES.items():
             choices = [one for one in choices_of(mine) if getattr(one, measure) is not None]
             if choices:
@@ -52,7 +52,8 @@ def print_sweep(result: SweepResult, console: Console | None = None) -> None:
     for advice in result.advice:
         many = len(report["grid"]["windows"]) > 1
         known = ", as estimated" if any(row.stretches for row in rows) else ""
-        console.print(_advised(advice, _varying(choices_of(rows)), known, many=many))
+        where = f", {_window(advice.window_left, report['grid']['tick'])}" if many else ""
+        console.print(_advised(advice, _varying(choices_of(rows)), where + known))
         _print_end(console, advice)
     own = sum(row.seconds for row in rows)
     device = report["device"]
@@ -221,10 +222,20 @@ def _fitting(heads: Sequence[str], room: int) -> list[list[int]]:
     return [[at] for at in range(len(sizes))]
 
 
-def _advised(advice: Advice, names: Sequence[str], known: str, *, many: bool) -> Table:
+def _window(ticks: int, unit: str) -> str:
+    """Return a window for a title, which breaks between words.
+
+    Examples
+    --------
+    >>> _window(90_000_000, "us"), _window(1_999, "tick")
+    ('window 90s', 'window 1,999')
+    """
+    return f"window {span_text(ticks, unit).replace(' ', '')}"
+
+
+def _advised(advice: Advice, names: Sequence[str], beside: str) -> Table:
     target = advice.target
     measure = target.measure.replace("_", " ")
-    where = f", window {advice.window_left:,}" if many else ""
     shares = [one for one in (advice.best, advice.nearest) if one is not None]
     bounded = any(one.share_of_best_any is not None for one in shares)
     table = table_of(
@@ -237,7 +248,7 @@ def _advised(advice: Advice, names: Sequence[str], known: str, *, many: bool) ->
             "reached",
             *(["of best possible"] if bounded else []),
         ),
-        title=f"least memory for {measure} of {100 * target.value:g} %{where}{known}",
+        title=f"least memory for {measure} of {100 * target.value:g} %{beside}",
         texts=range(2 + len(names)),
     )
     for column in table.columns[1:]:
