@@ -29,6 +29,8 @@ MOST_DRAWN = 250_000
 """Bytes of plots; further ones are left out, which is said."""
 MOST_TABLES = 150_000
 """Bytes of tables; further rows are left out, which is said."""
+_NEW = ("out",)
+"""Options of what a job writes, and does not replace."""
 _HATCH = (
     '<svg class="key" width="0" height="0" aria-hidden="true"><defs>'
     '<pattern id="lost" width="6" height="6" patternUnits="userSpaceOnUse" '
@@ -151,7 +153,9 @@ def cards_of(answers: Sequence[Answer]) -> str:
 def _asked(request: Request) -> str:
     rows = [[name, value, meaning] for name, value, meaning in request.options]
     grid = Grid("", ["option", "value", "meaning"], [False] * 3, [rows] if rows else [])
-    again = f"<p>This makes it again:</p>\n{text_of_block(CommandLine(request.line))}"
+    taken = [name for name, _, _ in request.options if name.lstrip("-") in _NEW]
+    new = f" ({taken[0]} must be given a place that does not exist)" if taken else ""
+    again = f"<p>This makes it again{new}:</p>\n{text_of_block(CommandLine(request.line))}"
     return again + (f'<div class="asked">{grid_of(grid)}</div>' if rows else "")
 
 

@@ -122,6 +122,15 @@ def test_needed_memory_is_drawn_over_time(split: str, memory: int, limits: dict[
     assert ("both" in held) == (split == "pooled")
 
 
+def test_a_page_says_that_outputs_need_a_new_place(tmp_path: Path) -> None:
+    rows = pa.table({"t": [0, 1], "k": [1, 1]})
+    for out, said in ((tmp_path / "out", " (out must be given a place that does not exist)"),
+                      (None, "")):  # fmt: skip
+        found = winnow.replay(rows, rows, on="k", time="t", window=2, out=out)
+        page = found.html(tmp_path / "page.html").read_text()
+        assert f"<p>This makes it again{said}:</p>" in page
+
+
 def test_what_comes_from_the_data_is_never_markup(tmp_path: Path) -> None:
     plain = tuple(f"key {i}" for i in range(len(HOSTILE) - 1))
     keys = HOSTILE[:-1]  # no lone surrogate is text of Arrow
