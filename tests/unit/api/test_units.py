@@ -160,7 +160,7 @@ def test_a_terminal_shows_windows_and_times_as_people_write_them(
     assert again.read_bytes() == (tmp_path / "page.html").read_bytes()
     capsys.readouterr()
     assert main(["sweep", *words, "--window=10min", "--memory=4", "--policy=dgl"]) == 0
-    assert "window 10 min" in " ".join(capsys.readouterr().out.split())
+    assert "window 10min" in " ".join(capsys.readouterr().out.split())
     every = "--aggregate=count(*) every 1min"
     assert main(["sample", *words, "--window=1min", "--memory=8", every]) == 0
     assert f"{first.strip()} until" in " ".join(capsys.readouterr().out.replace("│", "").split())
