@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from gpu_timing import UnequalError
 
 from engine.multiway.fractions.exhaustive import CpuHarvest
 from engine.multiway.fractions.profile import JoinProfile
@@ -22,10 +23,6 @@ from gpu_kernels.harvest.space import Best, Ranges, Search, Space, ranges_of, sp
 
 ORDERS = ((1, 2), (2, 0), (1, 0))
 THROTTLE = 0.5
-
-
-class UnequalError(AssertionError):
-    """A device's numbers are not the CPU's."""
 
 
 def drawn_join(draw: np.random.Generator, n: int) -> JoinProfile:

@@ -7,12 +7,10 @@ both other windows in full. benchmarks/gpu_suite.py calls `measure_multiway`.
 from __future__ import annotations
 
 import os
-import statistics
-import time
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from gpu_timing import UnequalError, median_time
 
 from engine.device.walks import DeviceJoins, GpuProber, Probe
 from engine.multiway.harvest.cpu_prober import CpuProber
@@ -40,10 +38,6 @@ PARTNERS = 8
 SHREDDED = 0.3
 """Of a batch, the part that is shredded where results are compared."""
 KINDS = ("equi", "band", "distance", "inner", "theta")
-
-
-class UnequalError(AssertionError):
-    """A device's numbers are not the CPU's."""
 
 
 def near(a: Any, b: Any) -> bool:  # noqa: ANN401 - vectors
@@ -142,17 +136,6 @@ def held_equal(found: tuple[Any, ...], wanted: tuple[Any, ...], what: str) -> No
             raise UnequalError(f"{what}: {ours.size} numbers are not all the CPU's")
 
 
-def _median(work: Callable[[], object], repeats: int) -> float:
-    """Return the median time of calls that end with a download, which waits for the device."""
-    work()  # compiles and fills the pool
-    spent = []
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        work()
-        spent.append(time.perf_counter() - begun)
-    return statistics.median(spent)
-
-
 def compare(device: Device, kind: str, batch: int, held: int) -> dict[str, int]:
     """Hold counts and outputs of a batch equal to the CPU's, a part of it shredded."""
     work = drawn(kind, batch, held)
@@ -178,9 +161,9 @@ def time_batch(device: Device, kind: str, size: int, held: int, repeats: int) ->
     wanted = counted(cpu)
     held_equal(counted(gpu), wanted, f"counts of {kind}")
     some = np.flatnonzero(wanted.outputs)
-    on_device = _median(lambda: counted(gpu), repeats)
-    on_cpu = _median(lambda: counted(cpu), 1)
-    written = _median(lambda: _all_outputs(gpu, work, own, some), repeats)
+    on_device = median_time(lambda: counted(gpu), repeats)
+    on_cpu = median_time(lambda: counted(cpu), 1)
+    written = median_time(lambda: _all_outputs(gpu, work, own, some), repeats)
     comparisons = int(wanted.comparisons.sum())
     return {
         "comparisons": comparisons,
@@ -214,8 +197,8 @@ def time_lanes(device: Device, lanes: int, size: int, held: int, repeats: int) -
 
     for ours, theirs in zip(both.count(probes), apart(), strict=True):
         held_equal(ours[:4], theirs[:4], "lanes in one launch")
-    together_s = _median(lambda: both.count(probes), repeats)
-    apart_s = _median(apart, repeats)
+    together_s = median_time(lambda: both.count(probes), repeats)
+    apart_s = median_time(apart, repeats)
     return {"together_s": together_s, "apart_s": apart_s, "times": apart_s / together_s}
 
 

@@ -7,12 +7,10 @@ benchmarks/gpu_suite.py calls `measure_optimum`.
 from __future__ import annotations
 
 import math
-import statistics
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from gpu_timing import UnequalError, median_time
 
 from engine.device.optimum import GpuDual
 from engine.optimum.certificate import Ascent
@@ -23,10 +21,6 @@ from gpu_kernels.devices import Device
 
 REACH = 8
 """Stretches between a choice's end and the next one's, on the average."""
-
-
-class UnequalError(AssertionError):
-    """A device's numbers are not the CPU's."""
 
 
 def drawn(tuples: int, choices: int) -> Intervals:
@@ -64,17 +58,6 @@ def held_equal(intervals: Intervals, cpu: Dual, gpu: Dual, sums: Prices) -> None
             raise UnequalError(f"a slope's {what} is not the CPU's")
 
 
-def _median(work: Callable[[], object], repeats: int) -> float:
-    """Return the usual time of a call, after one that compiles."""
-    work()
-    spent = []
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        work()
-        spent.append(time.perf_counter() - begun)
-    return statistics.median(spent)
-
-
 def measure_optimum(
     device: Device, *, tuples: int = 4_000_000, choices: int = 24, repeats: int = 5
 ) -> dict[str, Any]:
@@ -106,7 +89,7 @@ def measure_optimum(
         ("evaluate", [lambda dual=dual: dual.evaluate(ascents[0].prices) for dual in (cpu, gpu)]),
         ("step", [ascent.step for ascent in ascents]),
     ):
-        cpu_s, gpu_s = (_median(work, repeats) for work in both)
+        cpu_s, gpu_s = (median_time(work, repeats) for work in both)
         found[name] = {
             "cpu_s": cpu_s,
             "device_s": gpu_s,

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from gpu_timing import UnequalError
 
 from engine.device.batches import plans_on_device
 from engine.device.columns import LaneColumns, paired
@@ -51,10 +52,6 @@ VARIANTS = (
 """Of the kernel, for larger join memories than these lanes have."""
 COMPARED_ROWS = 20
 """Lanes whose output rows are compared, not only counted."""
-
-
-class UnequalError(AssertionError):
-    """A device's replay is not the CPU's."""
 
 
 def custom(

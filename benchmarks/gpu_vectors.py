@@ -6,14 +6,12 @@ The streams of benchmarks/vectors.py. benchmarks/gpu_suite.py calls `measure_vec
 from __future__ import annotations
 
 import os
-import statistics
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
-from gpu_multiway import UnequalError
+from gpu_timing import UnequalError, median_time
 from vectors import make, pairs_within, streams_of
 
 from engine.device.vectors import ChosenProposals
@@ -34,17 +32,7 @@ def _sgemm(device: Device, side: int, repeats: int) -> float:
     def once() -> None:
         device.download(device.xp.matmul(a, b.T)[:1, :1])
 
-    return 2 * side**3 / _median(once, repeats)
-
-
-def _median(work: Callable[[], object], repeats: int) -> float:
-    work()
-    spent = []
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        work()
-        spent.append(time.perf_counter() - begun)
-    return statistics.median(spent)
+    return 2 * side**3 / median_time(once, repeats)
 
 
 def measure_vectors(
@@ -82,7 +70,7 @@ def measure_vectors(
         raise UnequalError(f"{len(gpu)} pairs on the device are not the CPU's {len(cpu)}")
     whole = make(size, width, window, BOUND)
     on_device, on_cpu = (joined(whole, on_gpu=own) for own in (True, False))
-    spent = _median(partial(on_device.count), repeats)
+    spent = median_time(partial(on_device.count), repeats)
     begun = time.perf_counter()
     outputs = on_cpu.count().outputs
     cpu_spent = time.perf_counter() - begun
