@@ -18,7 +18,7 @@ from engine.commands.interrupts import STOPPED, done, end, ends_soon, stopped
 from engine.commands.parser import parsed
 from engine.options.command import Command
 from engine.options.meanings import MEANINGS
-from engine.runtime.errors import SpecError, WinnowError, did_you_mean
+from engine.runtime.errors import SpecError, WinnowError, closest, did_you_mean
 from engine.runtime.host import keep_freed_memory, kept_for_good
 from engine.runtime.kept import COMPILED
 from engine.runtime.plugins import plugins
@@ -27,6 +27,8 @@ from engine.runtime.uris import storing
 
 COMMANDS = "winnow.commands"
 """Group of the entry points of other packages' commands."""
+_GENERAL = "help", "help-all", "version"
+"""Options without a command."""
 
 
 def all_commands(given: Mapping[str, Plugin] | None = None) -> dict[str, Plugin]:
@@ -122,9 +124,12 @@ def main(
 def _answer(words: Sequence[str], known: _Commands) -> int:
     """Answer a command line that names no command: ``--help``, ``--version`` or an error."""
     first = words[0] if words else "--help"
-    if first in ("-h", "--help", "--help-all", "--version"):
+    if first in ("-h", *(f"--{name}" for name in _GENERAL)):
         parsed(["--help" if first == "--help-all" else first], known.listed())
     if first.startswith("-"):
+        near = "version" if first in ("-V", "-v") else closest(first.strip("-"), _GENERAL)
+        if near:
+            raise SpecError(f"there is no option {first}. Did you mean --{near}?")
         raise SpecError(f"{first} stands before the command: write winnow COMMAND {first}")
     hint = did_you_mean(first, known.names) or f" There are {', '.join(known.names)}."
     raise SpecError(f"there is no command {first!r}.{hint}")

@@ -32,6 +32,7 @@ class What(TypedDict, total=False):
         Option(
             "list shows what is kept, clean removes it",
             Text("{list,clean}"),
+            LIST,
             positional=True,
             choices=(LIST, CLEAN),
         ),

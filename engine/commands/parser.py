@@ -119,7 +119,9 @@ def add_option(parser: argparse._ActionsContainer, option: Option) -> None:
     """Add an option; its kind reads the value later, as for every interface."""
     words = option.described.replace("%", "%%")
     if option.positional:
-        parser.add_argument(option.name, help=words, metavar=option.kind.metavar or option.name)
+        number = None if option.default is None else "?"
+        shown = option.kind.metavar or option.name
+        parser.add_argument(option.name, nargs=number, help=words, metavar=shown)
         return
     own: dict[str, Any] = {"dest": option.name, "help": words}
     if isinstance(option.kind, Flag):

@@ -165,7 +165,9 @@ class Command:
         name = flag.strip("-")
         if name.replace("-", "_") in self.instead:
             return f": {self.instead[name.replace('-', '_')]}"
-        near = closest(name, (own.toml.replace("_", "-") for own in self.options.values()))
+        names = [own.toml.replace("_", "-") for own in self.options.values()]
+        begun = [own for own in names if len(name) > 1 and own.startswith(name.lower())]
+        near = closest(name, begun or names)
         return f". Did you mean --{near}?" if near else "."
 
     def storage(self, values: Mapping[str, Any]) -> dict[str, str]:

@@ -173,6 +173,9 @@ def test_other_shells_know_every_command_and_option(scripts: Path, shell: str) -
         (["replay", "--polcy", "dgl"], "there is no option --polcy. Did you mean --policy?"),
         (["replay", "--imp", "v"], "there is no option --imp. Did you mean --importance?"),
         (["replay", "--memor=10%"], "there is no option --memor. Did you mean --memory?"),
+        (["multijoin", "--pred", "equi:k"], "there is no option --pred. Did you mean --predicate?"),
+        (["-V"], "there is no option -V. Did you mean --version?"),
+        (["--verson"], "there is no option --verson. Did you mean --version?"),
         (["sweep", "--memory-left=3"], "there is no option --memory-left: give memory"),
         (
             ["--left", "a", "replay"],
@@ -221,6 +224,13 @@ def test_a_sweep_of_python_takes_them_too() -> None:
     one, other = (own.table.drop(["seconds", "tuples_per_second"]).to_pylist() for own in found)
     assert one == other
     assert one[0]["window_left"] == 2
+
+
+def test_a_cache_is_listed_unless_it_is_cleaned(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["cache", f"--cache={tmp_path}"]) == 0
+    assert capsys.readouterr().out == f"0 bytes in {tmp_path}\n"
 
 
 @pytest.mark.parametrize("written", ["bottom-k", "bottom_k", "Bottom_K"])
