@@ -11,9 +11,11 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from importlib import import_module
 
 from engine.commands.asked import Asked, Engine, Plugin
+from engine.commands.compiling import COMPILING
 from engine.commands.interrupts import STOPPED, done, end, ends_soon, stopped
 from engine.commands.parser import parsed
 from engine.options.command import Command
@@ -99,7 +101,7 @@ def main(
             try:
                 keep_freed_memory()
                 if alone:
-                    COMPILED.tell = lambda line: print(f"{said}: {line}", file=sys.stderr)  # noqa: T201
+                    COMPILED.tell = partial(_tell, said)
                 with kept_for_good() if alone else nullcontext():
                     module = known.load(name)
                 if alone:
@@ -119,6 +121,12 @@ def main(
     except KeyboardInterrupt:
         print(stopped(said), file=sys.stderr)  # noqa: T201
         return STOPPED
+
+
+def _tell(said: str, line: str) -> None:
+    """Tell of kernels that are compiled."""
+    print(f"{said}: {line}", file=sys.stderr)  # noqa: T201
+    COMPILING.begun()
 
 
 def _answer(words: Sequence[str], known: _Commands) -> int:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    ProgressColumn,
-    Task,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 from rich.text import Text
 
+from engine.commands.compiling import COMPILING
+from engine.commands.pace import Pace
 from engine.runtime.disk import undone_at_end
 from engine.runtime.executors import Progress
 
@@ -42,35 +38,83 @@ class _Amounts(ProgressColumn):
     """What is done, of how much, and how fast: tuples, or tasks."""
 
     def render(self, task: Task) -> Text:
+        """Return the column, and note the rate for the next one."""
+        pace: Pace = task.fields["pace"]
+        rate = pace.at(task.get_time(), task.completed, compiling=COMPILING.depth > 0)
+        task.fields["rate"] = rate = None if task.finished else rate
+        said = [] if task.total is None else [f"{short(task.completed)}/{short(task.total)}"]
+        if pace.compiling and not task.finished:
+            said.append("compiling")
+        elif said and rate:  # of a single step nothing is known
+            said.append(f"{short(rate)}/s")
+        return Text(", ".join(said), "progress.download")
+
+
+class _Left(ProgressColumn):
+    """The time that is left; of a stage that is over, what it took."""
+
+    def render(self, task: Task) -> Text:
         """Return the column."""
-        if task.total is None:  # a single step, of which nothing is known
+        pace: Pace = task.fields["pace"]
+        rate: float | None = task.fields["rate"]
+        if task.finished:
+            return Text(_clock(task.finished_time or 0.0), "progress.elapsed")
+        if task.total is None or pace.compiling:
             return Text("")
-        rate = "" if not task.speed or task.finished else f", {short(task.speed)}/s"
-        return Text(f"{short(task.completed)}/{short(task.total)}{rate}", "progress.download")
+        left = _clock(math.ceil((task.total - task.completed) / rate)) if rate else "--:--"
+        return Text(left, "progress.remaining")
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes:02d}:{rest:02d}"
+
+
+class StageBars:
+    """A bar for each stage. What follows a colon in a stage's name may change as it goes on.
+
+    Parameters
+    ----------
+    console : Console
+    clock : callable
+        Returns seconds.
+
+    Attributes
+    ----------
+    bars : rich.progress.Progress
+    """
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        columns = (
+            TextColumn("{task.description}"), BarColumn(), _Amounts(), TimeElapsedColumn(), _Left()
+        )  # fmt: skip
+        self.bars = Bars(
+            *columns, console=console, transient=True, disable=not console.is_terminal,
+            get_time=clock,
+        )  # fmt: skip
+        self._clock = clock
+        self._tasks: dict[str, Task] = {}
+
+    def show(self, stage: str, done: int, total: int) -> None:
+        """Show how far a stage is; one that begins once more has a new clock."""
+        if not total:
+            return
+        name, known = stage.partition(":")[0], None if total == 1 > done else total
+        task = self._tasks.get(name)
+        if task is None:
+            made = self.bars.add_task(stage, total=known, pace=Pace(self._clock()), rate=None)
+            task = next(own for own in self.bars.tasks if own.id == made)
+            self._tasks[name] = task
+        elif not done and (task.completed or task.total != known):
+            task.total = known
+            self.bars.reset(task.id, pace=Pace(self._clock()), rate=None)
+        self.bars.update(task.id, description=stage, completed=done, total=known)
 
 
 @contextmanager
 def progress_bars() -> Iterator[Progress]:
-    """Yield ``progress(stage, done, total)``, which draws on standard error on a terminal.
-
-    What follows a colon in a stage's name may change as it goes on.
-    """
-    console = Console(stderr=True)
-    left = TimeRemainingColumn(compact=True, elapsed_when_finished=True)
-    columns = TextColumn("{task.description}"), BarColumn(), _Amounts(), TimeElapsedColumn(), left
-    bars = Bars(*columns, console=console, transient=True, disable=not console.is_terminal)
-    tasks: dict[str, TaskID] = {}
-
-    def show(stage: str, done: int, total: int) -> None:
-        name = stage.partition(":")[0]
-        known = None if total == 1 > done else total
-        if not total:
-            return
-        if name not in tasks:
-            tasks[name] = bars.add_task(stage, total=known)
-        elif not done and stage == name:  # once more
-            bars.reset(tasks[name], total=known)
-        bars.update(tasks[name], description=stage, completed=done, total=known)
-
-    with undone_at_end(bars.stop), bars:
-        yield show
+    """Yield ``progress(stage, done, total)``, which draws on standard error on a terminal."""
+    stages = StageBars(Console(stderr=True))
+    with undone_at_end(stages.bars.stop), stages.bars:
+        yield stages.show
