@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import Any
 
 import winnow
-from engine.commands import all_commands
+from engine.commands.line import all_commands
 from engine.options.command import Group
 from engine.options.kinds import ByStream, Flag, Number, Parameters, Whole
 from engine.options.option import Option

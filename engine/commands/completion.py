@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Annotated, NamedTuple, TypedDict
 
-from engine.commands import all_commands
 from engine.commands.asked import Asked
+from engine.commands.line import all_commands
 from engine.options.command import Command, Group
 from engine.options.kinds import Flag, Place, Source, Text
 from engine.options.meanings import MEANINGS

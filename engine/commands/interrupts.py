@@ -16,21 +16,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn
 
+from engine.commands.at_once import STOPPED, stopped
 from engine.runtime.disk import undo_unfinished
 from engine.runtime.work import ANSWERING
 
-STOPPED = 130
-"""Exit status: 128 and the signal's number."""
 GRACE = 1.0
 """Seconds for threads to end by themselves."""
 
 _SIGNAL, _OVER, _LATE = "signal", "over", "late"
 _ENDING = threading.Lock()
-
-
-def stopped(said: str) -> str:
-    """Return the line that tells that a command has ended early."""
-    return f"{said}: stopped; nothing is left half-written"
 
 
 def end(said: str) -> NoReturn:

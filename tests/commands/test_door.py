@@ -19,7 +19,8 @@ import pytest
 from places import ROOT
 
 import engine
-from engine.commands import all_commands, main
+from engine.commands import main
+from engine.commands.line import all_commands
 from engine.commands.parser import given_of, parsed
 from engine.options.meanings import MEANINGS
 from engine.runtime.errors import SpecError

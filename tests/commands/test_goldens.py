@@ -16,7 +16,8 @@ import pytest
 from golden_cases import ERRORS, GOLDENS, REPORTS, settled, settled_json, words
 from pages import checked
 
-from engine.commands import all_commands, main
+from engine.commands import main
+from engine.commands.line import all_commands
 
 WRITE = os.environ.get("WINNOW_WRITE_GOLDENS") == "1"
 COMMANDS = sorted(all_commands())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -64,6 +65,21 @@ COMPILING = "winnow stuck: compiling kernels for this machine\n"
 """What is said of a kernel that is not kept."""
 
 
+SLOWLY_LOADED = """
+import sys, time
+
+class Slow:
+    def find_spec(self, name, *_):
+        if name == {name!r}:
+            print("ready", flush=True)
+            time.sleep(100)
+
+sys.meta_path.insert(0, Slow())
+from engine.commands import main
+sys.exit(main())
+"""
+
+
 def begin(*words: str) -> subprocess.Popen[str]:
     env = os.environ | {"PYTHONPATH": str(ROOT)}
     return subprocess.Popen(  # noqa: S603 - ours
@@ -109,6 +125,19 @@ def test_compiled_code_that_never_ends_is_left(
     assert said == f"{COMPILING}winnow stuck: stopped; nothing is left half-written\n"
     assert not scratch.exists()
     assert not out.parent.exists()
+
+
+@pytest.mark.parametrize("name", ["engine.options.meanings", "engine.commands.policies"])
+def test_a_command_that_is_being_loaded_ends_at_once(tmp_path: Path, name: str) -> None:
+    script = tmp_path / "slowly.py"
+    script.write_text(SLOWLY_LOADED.format(name=name))
+    command = begin(str(script), "policies")
+    assert command.stdout is not None
+    assert "ready" in command.stdout.readline()
+    said, took = ended(command)
+    assert re.fullmatch("winnow( policies)?: stopped; nothing is left half-written\n", said)
+    assert command.returncode == 130
+    assert took < LONG / 3
 
 
 def test_what_ends_by_itself_is_not_stopped(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from places import ROOT
 
 import engine
-from engine.commands import all_commands
+from engine.commands.line import all_commands
 from engine.commands.parser import given_of, parsed
 from engine.options.budget import BoundedKind, SplitKind
 from engine.options.command import Command

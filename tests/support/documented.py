@@ -8,7 +8,7 @@ from typing import Any
 
 from places import ROOT
 
-from engine.commands import all_commands
+from engine.commands.line import all_commands
 from engine.commands.parser import parsed
 from engine.options.command import Command, Group
 

@@ -73,9 +73,9 @@ def serve(place: str) -> int:
 
     import pyarrow.parquet  # noqa: F401, PLC0415
 
-    import engine.commands  # noqa: PLC0415
+    import engine.commands.line  # noqa: PLC0415
 
-    engine.commands.all_commands()
+    engine.commands.line.all_commands()
     _ = engine.replay_tables
     warnings.simplefilter("ignore")
     gc.freeze()
