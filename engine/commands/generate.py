@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from engine.commands.asked import Asked
+from engine.commands.bars import progress_bars
 from engine.generate.source import write_streams
 from engine.options.generate import GENERATE, sources_of
 
@@ -24,7 +25,10 @@ def run(asked: Asked) -> int:
     given = asked.given
     sources = sources_of(asked.command.name, given)
     place = given.needed("out")
-    written = write_streams(place, sources, given["format"], overwrite=given["overwrite"])
+    with progress_bars() as progress:
+        written = write_streams(
+            place, sources, given["format"], overwrite=given["overwrite"], progress=progress
+        )
     for path, rows in written.items():
         sys.stdout.write(f"{path}: {rows} rows\n")
     return 0

@@ -148,8 +148,8 @@ def age_curve_sources(spec: AgeCurveSpec) -> tuple[StreamSource, StreamSource]:
     """
     plan = _plan(spec)
     return (
-        StreamSource(KEYED_SCHEMA, partial(_batches, plan, LEFT)),
-        StreamSource(KEYED_SCHEMA, partial(_batches, plan, RIGHT)),
+        StreamSource(KEYED_SCHEMA, partial(_batches, plan, LEFT), plan.rows[LEFT]),
+        StreamSource(KEYED_SCHEMA, partial(_batches, plan, RIGHT), plan.rows[RIGHT]),
     )
 
 

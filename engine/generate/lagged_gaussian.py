@@ -101,8 +101,9 @@ def lagged_gaussian_sources(spec: LaggedGaussianSpec) -> tuple[StreamSource, ...
     for index, rate in enumerate(rates):
         per_tick = exact_ratio("rate", rate) / TICKS_PER_SECOND
         arrivals = ArrivalSpec(spec.arrivals, per_tick, spec.start_ts)
-        arrivals.check(int(spec.seconds * TICKS_PER_SECOND * per_tick) + 1)
-        sources.append(StreamSource(VALUE_SCHEMA, partial(_batches, spec, index, arrivals)))
+        rows = int(spec.seconds * TICKS_PER_SECOND * per_tick) + 1
+        arrivals.check(rows)
+        sources.append(StreamSource(VALUE_SCHEMA, partial(_batches, spec, index, arrivals), rows))
     return tuple(sources)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import IntEnum
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -16,7 +17,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from engine.runtime.disk import undone_at_end
 from engine.runtime.errors import OutputError, SpecError, did_you_mean
+from engine.runtime.executors import Progress, silent
 
 ROW_GROUP_ROWS = 2**16
 """Rows of a record batch, and of a row group of a written archive."""
@@ -53,6 +56,8 @@ class StreamSource(NamedTuple):
     batches: Callable[[int], Iterator[pa.RecordBatch]]
     """``batches(chunk_rows)`` yields the stream's record batches, all of `chunk_rows` rows but the
     last. The rows do not depend on `chunk_rows`."""
+    rows: int = 0
+    """About how many there will be; 0 if that is not known."""
 
 
 def draws(seed: int, purpose: Purpose, stream: int) -> np.random.Generator:
@@ -128,6 +133,7 @@ def write_streams(
     file_format: str = "parquet",
     *,
     overwrite: bool = False,
+    progress: Progress = silent,
 ) -> dict[Path, int]:
     """Write each source to ``folder/NAME.FORMAT``.
 
@@ -145,6 +151,8 @@ def write_streams(
         ``parquet`` or ``csv`` (with a header line).
     overwrite : bool
         Write into a folder that has files. Files of the same names are replaced, others are left.
+    progress : callable, optional
+        Called as ``progress("rows", done, total)``.
 
     Returns
     -------
@@ -160,28 +168,48 @@ def write_streams(
     """
     check_name("format", file_format, FORMATS)
     folder = Path(folder)
+    made = [own for own in (folder, *folder.parents) if not own.exists()]
     finished: list[tuple[Path, Path]] = []
     written = {}
-    try:
-        _prepare(folder, overwrite=overwrite)
-        for name, source in sources.items():
-            target = folder / f"{name}.{file_format}"
-            temporary = folder / f".{name}.{file_format}.{os.getpid()}.tmp"
-            finished.append((temporary, target))
-            written[target] = _write(temporary, source, file_format)
-        for temporary, target in finished:
-            temporary.replace(target)
-    except OutputError:
-        raise
-    except OSError as error:
-        raise OutputError(
-            f"folder {folder} cannot be written: {error}; free the place or give another folder"
-        ) from error
-    finally:
-        for temporary, _ in finished:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
+    through = _Through(progress, sum(source.rows for source in sources.values()))
+    with undone_at_end(partial(_undo, finished, made)):
+        try:
+            _prepare(folder, overwrite=overwrite)
+            for name, source in sources.items():
+                target = folder / f"{name}.{file_format}"
+                temporary = folder / f".{name}.{file_format}.{os.getpid()}.tmp"
+                finished.append((temporary, target))
+                written[target] = _write(temporary, source, file_format, through)
+            for temporary, target in finished:
+                temporary.replace(target)
+        except OutputError:
+            raise
+        except OSError as error:
+            raise OutputError(
+                f"folder {folder} cannot be written: {error}; free the place or give another folder"
+            ) from error
     return written
+
+
+class _Through:
+    """The rows that have been written, of about so many."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress, self._total, self._rows = progress, total, 0
+        progress("rows", 0, total)
+
+    def more(self, rows: int) -> None:
+        self._rows += rows
+        self._progress("rows", self._rows, max(self._rows, self._total))
+
+
+def _undo(finished: Sequence[tuple[Path, Path]], made: Sequence[Path]) -> None:
+    """Remove files that have not been renamed, and folders that were made and are empty."""
+    with suppress(OSError):
+        for temporary, _ in finished:
+            temporary.unlink(missing_ok=True)
+        for folder in made:
+            folder.rmdir()
 
 
 def _prepare(folder: Path, *, overwrite: bool) -> None:
@@ -196,12 +224,13 @@ def _prepare(folder: Path, *, overwrite: bool) -> None:
         )
 
 
-def _write(path: Path, source: StreamSource, file_format: str) -> int:
+def _write(path: Path, source: StreamSource, file_format: str, through: _Through) -> int:
     rows = 0
     with path.open("wb") as sink, _writer(sink, source.schema, file_format) as writer:
         for batch in source.batches(ROW_GROUP_ROWS):
             writer.write_batch(batch)
             rows += batch.num_rows
+            through.more(batch.num_rows)
     return rows
 
 

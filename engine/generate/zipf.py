@@ -125,7 +125,7 @@ def _side(spec: ZipfSpec, number: int, rows: int, skew: float, rate: float) -> S
     side = _Side(
         number, rows, skew, spec.domain, spec.correlation, arrivals, spec.importance, spec.seed
     )
-    return StreamSource(KEYED_SCHEMA, partial(_batches, side))
+    return StreamSource(KEYED_SCHEMA, partial(_batches, side), rows)
 
 
 def _batches(side: _Side, chunk_rows: int) -> Iterator[pa.RecordBatch]:

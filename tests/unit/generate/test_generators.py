@@ -518,6 +518,43 @@ def test_a_failure_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
     assert (tmp_path / "left.parquet").read_text() == "mine"
 
 
+def test_what_is_interrupted_leaves_no_folder(tmp_path: Path) -> None:
+    def stop(chunk_rows: int) -> Any:
+        yield from list(small()["right"].batches(chunk_rows))[:1]
+        raise KeyboardInterrupt
+
+    sources = small()
+    sources["right"] = StreamSource(sources["right"].schema, stop)
+    with pytest.raises(KeyboardInterrupt):
+        write_streams(tmp_path / "new" / "streams", sources)
+    assert names(tmp_path) == []
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        write_streams(tmp_path / "mine", sources)
+    assert names(tmp_path) == ["mine"]
+    assert names(tmp_path / "mine") == []
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [
+        small(),
+        dict(zip(("left", "right"), age_curve_sources(AgeCurveSpec(rows=2000)), strict=True)),
+        dict(enumerate(lagged_gaussian_sources(LaggedGaussianSpec(seconds=1.5)))),
+    ],
+)
+def test_how_many_rows_are_written_is_told(
+    sources: dict[str, StreamSource], tmp_path: Path
+) -> None:
+    seen: list[tuple[str, int, int]] = []
+    written = write_streams(tmp_path, sources, progress=lambda *own: seen.append(own))
+    rows = sum(written.values())
+    assert seen[0] == ("rows", 0, seen[-1][2])
+    assert [own[1] for own in seen] == sorted(own[1] for own in seen)
+    assert seen[-1][1] == rows
+    assert 0.7 * seen[-1][2] <= rows <= seen[-1][2]
+
+
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
