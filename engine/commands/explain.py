@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.commands.asked import Asked
+from engine.commands.bars import progress_bars
 from engine.commands.telling import Telling, telling
 from engine.jobs.explain import Measured, explain
 from engine.jobs.explain_archives import measured_archives
@@ -75,7 +76,8 @@ def run(asked: Asked) -> int:
     if asks.json not in {None, STANDARD_OUTPUT}:
         check_place(place_of(str(asks.json)))
     if "stream" in given:
-        found = measured_archives(given)
+        with progress_bars() as progress:
+            found = measured_archives(given, progress)
         show(told, found.statistics, asks._replace(tau=found.tau), found.measured, found.unit)
     else:
         show(told, statistics(given), asks)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from engine.jobs.explain import Measured
 from engine.jobs.multijoin.join_task import TICKS, MultiJoinTask, check_rows, open_join
 from engine.jobs.multijoin.orders import bucket_numbers, statistics_of
-from engine.jobs.multijoin.read import read_streams
+from engine.jobs.multijoin.read import Read, read_streams
 from engine.multiway.loops.method import LoopsSettings
 from engine.multiway.loops.run import LoopsRun
-from engine.multiway.measure import measure
+from engine.multiway.measure import Measures, measure
 from engine.multiway.orders.choose import choose_local_orders, choose_order
 from engine.multiway.orders.problem import JoinStatistics, OrderingProblem, StreamStatistics
 from engine.multiway.streams import MultiStreams
@@ -18,6 +19,7 @@ from engine.options.command import Given
 from engine.options.kinds import BY_STREAM
 from engine.options.multijoin_given import multijoin_of
 from engine.options.multijoin_options import MULTIJOIN
+from engine.runtime.executors import Progress, SerialExecutor, Stages
 
 
 class Archives(NamedTuple):
@@ -39,10 +41,16 @@ class Archives(NamedTuple):
     unit: str | None
 
 
-def measured_archives(given: Given) -> Archives:
+def measured_archives(given: Given, progress: Progress | None = None) -> Archives:
     """Measure what orders depend on in archives, and run the join if requested.
 
     Memory: the streams.
+
+    Parameters
+    ----------
+    given : Given
+    progress : callable, optional
+        Called as ``progress(stage, done, total)``.
 
     Raises
     ------
@@ -65,14 +73,14 @@ def measured_archives(given: Given) -> Archives:
         join["buckets"] = BY_STREAM.read("--buckets", given["buckets"])
     task = open_join(multijoin_of(given["stream"], MULTIJOIN.given(join)))
     options, loops = task.options, task.options.loops
-    read = read_streams(
-        task.sources, options.predicate, task.columns, task.windows, payload=False, rejected=False
-    )
+    stages = Stages(SerialExecutor(), progress)
+    rows = sum(file.rows or 0 for own in task.sources for file in own.archive.files)
+    (read,) = stages.mapped("read", _read, [task], [rows])
     if options.bad_rows == "error":
         check_rows(task, [read.faults])
     joined = read.lanes[0].streams
     ticks = TICKS[task.unit]
-    found = measure(joined, task.windows, options.predicate)
+    (found,) = stages.mapped("measure", partial(_measures, task), [joined])
     buckets = bucket_numbers(loops, options.names, found)
     counted = statistics_of(
         options.names, task.windows, found, buckets or [None] * len(options.names)
@@ -86,12 +94,24 @@ def measured_archives(given: Given) -> Archives:
     runs = []
     if "measure" in given:
         problem = OrderingProblem(statistics, loops.method, tau)
-        runs = [_run(task, joined, problem, found.span / ticks)]
+        run = partial(_run, task, joined, found.span / ticks)
+        runs = stages.mapped("join", run, [problem], [joined.ts.size])
     return Archives(statistics, tau, runs, "tick" if task.unit == "tick" else "second")
 
 
+def _read(task: MultiJoinTask) -> Read:
+    return read_streams(
+        task.sources, task.options.predicate, task.columns, task.windows, payload=False,
+        rejected=False,
+    )  # fmt: skip
+
+
+def _measures(task: MultiJoinTask, streams: MultiStreams) -> Measures:
+    return measure(streams, task.windows, task.options.predicate)
+
+
 def _run(
-    task: MultiJoinTask, streams: MultiStreams, problem: OrderingProblem, span: float
+    task: MultiJoinTask, streams: MultiStreams, span: float, problem: OrderingProblem
 ) -> Measured:
     """Run the join in the order that the heuristic chooses, and count its comparisons."""
     order, orders = None, None

@@ -15,6 +15,9 @@ from multijoin_cases import CASES, NAMES, WINDOWS
 
 import winnow
 from engine.commands import main
+from engine.commands.line import all_commands
+from engine.commands.parser import given_of, parsed
+from engine.jobs.explain_archives import measured_archives
 from engine.runtime.errors import SpecError
 
 
@@ -59,6 +62,19 @@ def test_statistics_are_those_of_the_archives(folder: Path, capsys: Any) -> None
         assert 1 <= stream["distinct"] <= 4
     assert found["low_selectivity"]["cost"] > 0
     assert found["expected"]["measured"] == []
+
+
+def test_how_far_it_is_is_told(folder: Path) -> None:
+    seen: list[tuple[str, int, int]] = []
+    command = all_commands()["explain"].COMMAND
+    given = given_of(*parsed([*words(folder), "--measure"], {"explain": command}))
+    measured_archives(given, lambda *own: seen.append(own))
+    rows = sum(table.num_rows for table in cases.streams(0, 30).values())
+    assert list(dict.fromkeys(own[0] for own in seen)) == ["read", "measure", "join"]
+    last = {stage: (done, total) for stage, done, total in seen}
+    assert last["read"] == (rows, rows)
+    assert last["measure"] == (1, 1)
+    assert last["join"][0] == last["join"][1] > rows / 2
 
 
 @pytest.mark.parametrize("method", ["eager-nlj", "naive-nlj", "lazy-nlj", "eager-hash"])
