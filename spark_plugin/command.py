@@ -8,7 +8,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from spark_plugin.configured import why_spark
+from spark_plugin.configured import why_spark, why_there
 
 if TYPE_CHECKING:
     from spark_plugin.executor import SparkExecutor
@@ -32,6 +32,8 @@ class SparkEngine:
         SpecError
             If the RAPIDS Accelerator is wanted and the running session was started without it.
         """
+        if why_there() is None:
+            _notify("starting Spark")
         from spark_plugin.executor import SparkExecutor  # noqa: PLC0415 - with pyspark, a second
         from spark_plugin.session import get_session  # noqa: PLC0415 - the same
 

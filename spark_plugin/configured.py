@@ -23,8 +23,21 @@ def defaults() -> str:
 def why_spark() -> str | None:
     """Return why tasks should run on Spark unless somebody says otherwise; None if nothing says so.
 
-    spark-submit started this process, ``SPARK_REMOTE`` names a server, a session is active, or
-    Spark's configuration names a master (``PYSPARK_SUBMIT_ARGS``, ``spark-defaults.conf``).
+    Spark is there already, or its configuration names a master (``PYSPARK_SUBMIT_ARGS``,
+    ``spark-defaults.conf``).
+    """
+    there = why_there()
+    if there is not None:
+        return there
+    if _MASTER.search(os.environ.get("PYSPARK_SUBMIT_ARGS", "")):
+        return "PYSPARK_SUBMIT_ARGS names a master"
+    return "spark-defaults.conf names a master" if _LINE.search(defaults()) else None
+
+
+def why_there() -> str | None:
+    """Return why Spark need not be started; None if it must be.
+
+    spark-submit started this process, ``SPARK_REMOTE`` names a server, or a session is active.
     """
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return "spark-submit started this process"
@@ -35,6 +48,4 @@ def why_spark() -> str | None:
         return "a session of Spark Connect is active"
     if loaded is not None and loaded.SparkContext._active_spark_context is not None:  # noqa: SLF001 - there is no other way to ask
         return "a Spark session is active"
-    if _MASTER.search(os.environ.get("PYSPARK_SUBMIT_ARGS", "")):
-        return "PYSPARK_SUBMIT_ARGS names a master"
-    return "spark-defaults.conf names a master" if _LINE.search(defaults()) else None
+    return None

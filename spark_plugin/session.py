@@ -28,6 +28,7 @@ from engine.runtime.kept import cache_home
 from spark_plugin import connect
 from spark_plugin.rapids.options import RapidsOptions
 from spark_plugin.rapids.session import configure, has_plugin, jar_on_classpath, require_plugin
+from spark_plugin.starting import ended_unless_started
 
 REMEDY = (
     "install Java 17 or 21 (apt-get install default-jre-headless, or pip install "
@@ -231,7 +232,11 @@ def _start_java(*, light: bool, rapids: RapidsOptions | None) -> RapidsOptions |
 
 
 def _launch(*, light: bool) -> None:
-    with tempfile.TemporaryFile() as log, _java_options(_LIGHT if light else ""):
+    with (
+        tempfile.TemporaryFile() as log,
+        ended_unless_started() as mark,
+        _java_options(f"{_LIGHT if light else ''} {mark}"),
+    ):
         try:
             gateway = launch_gateway(popen_kwargs={"stderr": log, "stdout": log})
         except (PySparkException, OSError) as error:

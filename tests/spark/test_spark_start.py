@@ -1,0 +1,100 @@
+"""Starting Spark: it is told at once, and Ctrl-C meanwhile leaves no JVM."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+import spark_plugin.command
+from engine.runtime.errors import DeviceError
+from spark_plugin.command import spark_executor
+
+SUBMIT = """#!/bin/sh
+# Never starts, as a JVM in its first seconds has not.
+sleep 600 & echo $! > {folder}/helper
+echo $$ > {folder}/itself
+exec sleep 600
+"""
+STARTS = "from spark_plugin.session import get_session\nget_session()\n"
+PROFILE = [
+    "profile", "--left=a.parquet", "--right=b.parquet", "--on=k", "--time=t", "--window=1",
+    "--engine=spark",
+]  # fmt: skip
+LONG = 60.0
+
+
+def read(file: Path) -> int:
+    """Return the process that a file names, once it does."""
+    last = time.monotonic() + LONG
+    while not (file.is_file() and file.read_text().strip()):
+        assert time.monotonic() < last, "nothing is started"
+        time.sleep(0.05)
+    return int(file.read_text())
+
+
+def has_ended(process: int) -> bool:
+    """Return whether a process ends within a few seconds."""
+    for _ in range(50):
+        try:
+            state = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        except FileNotFoundError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@pytest.mark.parametrize("words", [["-c", STARTS], ["-m", "engine.commands", *PROFILE]])
+def test_what_is_being_started_ends_with_who_is_interrupted(
+    words: list[str], tmp_path: Path
+) -> None:
+    submit = tmp_path / "bin" / "spark-submit"
+    submit.parent.mkdir()
+    submit.write_text(SUBMIT.format(folder=tmp_path))
+    submit.chmod(0o755)
+    with subprocess.Popen(  # noqa: S603 - ours
+        [sys.executable, *words], text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "SPARK_HOME": str(tmp_path)},
+        cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True,
+    ) as command:  # fmt: skip
+        started = []
+        try:
+            started = [read(tmp_path / name) for name in ("helper", "itself")]
+            os.killpg(command.pid, signal.SIGINT)
+            _, said = command.communicate(timeout=LONG)
+            assert [has_ended(process) for process in started] == [True, True]
+        finally:
+            command.kill()
+            for process in started:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+    if "-m" in words:
+        assert command.returncode == 130
+        lines = ["winnow: starting Spark"]
+        lines += ["winnow profile: stopped; nothing is left half-written"]
+        assert said.splitlines() == lines
+
+
+def test_that_spark_is_started_is_told_first(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(**_: object) -> None:
+        told.append(capsys.readouterr().err)
+        raise DeviceError("no Java")
+
+    told: list[str] = []
+    monkeypatch.setattr("spark_plugin.session.get_session", fail)
+    for there in (None, "a Spark session is active"):
+        monkeypatch.setattr(spark_plugin.command, "why_there", lambda there=there: there)
+        with pytest.raises(DeviceError):
+            spark_executor()
+    assert told == ["winnow: starting Spark\n", ""]
