@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import sys
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,6 +33,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _CANCELLED = re.compile(r"\bJob \d+ cancelled\b[^\n]*?(?= SQLSTATE|\n|$)|OPERATION_CANCELED")
+_LACKING = re.compile(r"^ModuleNotFoundError: No module named '([^']+)'", re.MULTILINE)
 _JOBS = 4
 _SMALL = 50_000_000
 """Tuples up to which work is one job: every other takes some 25 ms, and work waits for the last."""
@@ -177,6 +179,12 @@ def _failure(said: str) -> Exception:
         return WinnowError(
             f"the job was cancelled on Spark ({found[0]}): run it again; nothing is left "
             "half-written"
+        )
+    lacking = _LACKING.search(said)
+    if lacking is not None:
+        return WinnowError(
+            f"Spark's workers find no module {lacking[1]!r}: have them run Python with winnow, by "
+            f"PYSPARK_PYTHON={sys.executable} before Spark starts, or ship it (winnow package)"
         )
     return RuntimeError(f"a task failed on Spark: {said}")
 

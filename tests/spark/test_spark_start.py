@@ -14,8 +14,9 @@ import pytest
 from places import ROOT
 
 import spark_plugin.command
-from engine.runtime.errors import DeviceError
+from engine.runtime.errors import DeviceError, WinnowError
 from spark_plugin.command import spark_executor
+from spark_plugin.executor import _failure
 
 SUBMIT = """#!/bin/sh
 # Never starts, as a JVM in its first seconds has not.
@@ -82,6 +83,20 @@ def test_what_is_being_started_ends_with_who_is_interrupted(
         lines = ["winnow: starting Spark"]
         lines += ["winnow profile: stopped; nothing is left half-written"]
         assert said.splitlines() == lines
+
+
+def test_workers_without_winnow_are_told_of_in_a_line() -> None:
+    said = (
+        "An exception was thrown from the Python worker:\nTraceback (most recent call last):\n"
+        '  File "worker.py", line 3592, in main\n    func = read_command(infile)\n'
+        "ModuleNotFoundError: No module named 'spark_plugin'\n\n\tat org.apache.spark.Task.run\n"
+    )
+    found = _failure(said)
+    assert isinstance(found, WinnowError)
+    assert str(found).startswith("Spark's workers find no module 'spark_plugin': have them run ")
+    assert f"PYSPARK_PYTHON={sys.executable}" in str(found)
+    assert "\n" not in str(found)
+    assert isinstance(_failure(said.replace("ModuleNotFound", "Other")), RuntimeError)
 
 
 def test_that_spark_is_started_is_told_first(
