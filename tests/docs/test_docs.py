@@ -18,6 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
@@ -117,6 +119,24 @@ def run(block: Block, folder: Path, warm: Path | None) -> str:
     )
     assert done.returncode == 0, f"{block.text}\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+def test_the_first_screen_runs_on_what_it_names(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    for name in ("views", "clicks"):
+        at = pa.array(np.sort(rng.integers(0, 7200, 500)) * 1_000_000, pa.timestamp("us"))
+        own = pa.table({"at": at, "item": rng.integers(0, 20, 500)})
+        pq.write_table(own, tmp_path / f"{name}.parquet")
+    command, script = [own for own in blocks(ROOT / "README.md") if own.mark == "first"]
+    assert "recall" in run(command, tmp_path, None)
+    frames = (
+        "import pandas as pd\n"
+        "views, clicks = (pd.read_parquet(f'{own}.parquet') for own in ('views', 'clicks'))\n"
+    )
+    told = frames + script.text + "print(found.outputs.num_rows, found.report.recall)"
+    rows, recall = run(script._replace(text=told), tmp_path, None).split()
+    assert int(rows) > 0
+    assert 0 < float(recall) < 1
 
 
 LONG = [
