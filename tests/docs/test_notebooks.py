@@ -39,6 +39,6 @@ def test_the_first_notebook_goes_from_two_frames_to_a_plot() -> None:
     assert 0 < report.report.recall < 1
     assert report._repr_html_().startswith("<div")
     assert str(head["ts"].dtype) == "datetime64[us, UTC]"
-    assert plot.axes[0].get_xlabel() == "time"
+    assert plot.axes[0].get_xlabel() == "time (UTC)"
     lines = [line for cell in (code[0], code[-1]) for line in cell.splitlines() if line.strip()]
     assert len(lines) <= MOST_LINES

@@ -204,7 +204,7 @@ def test_tables_and_columns_that_there_are_not(tmp_path: Path) -> None:
     tables: Any = {**options.pop("streams"), "c": pa.table({"t": [1], "v": [1.0]})}
     with pytest.raises(SpecError, match=r"stream c is a table: give the path"):
         engine.estimate_streams(tables, **options)
-    with pytest.raises(SpecError, match=r"c is a Table: give the path"):
-        winnow.estimate(tables, **options)
+    with pytest.raises(InputError, match=r"stream c has no column 'z'"):
+        winnow.estimate(tables, **(options | {"aggregates": "sum(c.z)"}))
     with pytest.raises(TypeError, match=r"unexpected keyword 'memory': a memory is of two"):
         winnow.estimate(tables, **options, memory=3)
