@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from typing import Any
 
 import pytest
@@ -14,17 +13,11 @@ from engine.policies import POLICIES
 from gpu_kernels.devices import SimulatedDevice
 from gpu_kernels.replay.plan import Variant
 
-SCRIPT = BENCHMARKS / "gpu_replay.py"
 
-
-@pytest.fixture(name="suite", scope="module")
-def loaded() -> Any:
-    spec = importlib.util.spec_from_file_location("gpu_replay", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture(name="suite")
+def loaded(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module("gpu_replay")
 
 
 @guards("benchmarks", "gpu_kernels", "engine/device", "tests/gpu/simulator")
@@ -43,7 +36,7 @@ def test_measuring_compares_first_and_times_both(suite: Any) -> None:
 
 
 def test_facts_are_compared_and_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
     facts = importlib.import_module("gpu_facts")
     monkeypatch.setattr(facts, "POLICIES", ("dgl",))
     found = facts.measure_facts(SimulatedDevice(), lanes=2, rows=20, compared=2)
