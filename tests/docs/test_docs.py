@@ -49,7 +49,10 @@ BLOCK = re.compile(r"^(?:<!-- (\w+) -->\n)?```(\w*)\n(.*?)^```$", re.MULTILINE |
 
 
 class Block(NamedTuple):
-    """A fenced block: its mark (run; real, of archives that not all have; output), and text."""
+    """A fenced block: its mark, and text.
+
+    Marks are run; real, of archives that not all have; first, of the README; and output.
+    """
 
     mark: str
     language: str
@@ -169,7 +172,7 @@ def test_blocks_do_what_the_document_says(path: Path, tmp_path: Path, warm: Path
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=named)
 def test_marks_and_links_lead_somewhere(path: Path) -> None:
-    assert {block.mark for block in blocks(path)} <= {"", "run", "real", "output"}
+    assert {block.mark for block in blocks(path)} <= {"", "first", "run", "real", "output"}
     prose = BLOCK.sub("", path.read_text())
     for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", prose):
         assert link.startswith("https://") or (path.parent / link).exists(), link
