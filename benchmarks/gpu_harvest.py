@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from gpu_timing import UnequalError
+from gpu_timing import UnequalError, times_of
 
 from engine.multiway.fractions.exhaustive import CpuHarvest
 from engine.multiway.fractions.profile import JoinProfile
@@ -34,17 +33,6 @@ def drawn_join(draw: np.random.Generator, n: int) -> JoinProfile:
     ]
     sigma = draw.uniform(0.001, 0.05, (3, 3))
     return JoinProfile((300, 100, 150), (10, 10, 10), (n, n, n), ORDERS, sigma.tolist(), scores)
-
-
-def _seconds(work: Callable[[], object], repeats: int) -> list[float]:
-    """Return the times of calls that end with a download, which waits for the device."""
-    work()  # compiles and fills the pool
-    spent = []
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        work()
-        spent.append(time.perf_counter() - begun)
-    return spent
 
 
 def held_equal(found: tuple[Any, ...], wanted: tuple[Any, ...], what: str) -> None:
@@ -75,7 +63,7 @@ def _search(device: Device, joins: list[JoinProfile], repeats: int) -> dict[str,
     wanted = CpuHarvest(layout).best(space, ranges)
     cpu = time.perf_counter() - begun
     held_equal(on_device(), wanted, "best settings")
-    spent = _seconds(on_device, repeats)
+    spent = times_of(on_device, repeats)
     settings = int((ranges.end - ranges.begin).sum())
     median = statistics.median(spent)
     return {

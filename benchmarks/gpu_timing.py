@@ -11,12 +11,17 @@ class UnequalError(AssertionError):
     """A device's numbers are not the CPU's."""
 
 
-def median_time(work: Callable[[], object], repeats: int) -> float:
-    """Return the median seconds of calls that end with a download, which waits for the device."""
+def times_of(work: Callable[[], object], repeats: int) -> list[float]:
+    """Return the seconds of calls that end with a download, which waits for the device."""
     work()  # compiles and fills the pool
     spent = []
     for _ in range(repeats):
         begun = time.perf_counter()
         work()
         spent.append(time.perf_counter() - begun)
-    return statistics.median(spent)
+    return spent
+
+
+def median_time(work: Callable[[], object], repeats: int) -> float:
+    """Return the median of `times_of`."""
+    return statistics.median(times_of(work, repeats))

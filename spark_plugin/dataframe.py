@@ -30,7 +30,7 @@ from engine.runtime.time_units import parse_instant, parse_window
 from spark_plugin.columns import Side, check_columns
 from spark_plugin.facts import FactJoin, join_through
 from spark_plugin.query import Query, settled_lanes
-from spark_plugin.rows import FactRows, Numbered, with_rows
+from spark_plugin.rows import FactRows, Numbered, session_zone, with_rows
 
 
 class Rows(Numbered, FactRows, total=False):
@@ -75,19 +75,13 @@ def query_of(left: DataFrame, right: DataFrame, given: Given) -> Query:
     return Query(
         sides if join is None else join.sides,
         columns,
-        _settings(given, columns, _zone(left) if columns.zoned else None, amounts, split),
+        _settings(given, columns, session_zone(left) if columns.zoned else None, amounts, split),
         amounts,
         lanes,
         join,
         split,
         given["device"],
     )
-
-
-def _zone(frame: DataFrame) -> str | None:
-    """Return the zone in which a session shows times."""
-    zone: str | None = frame.sparkSession.conf.get("spark.sql.session.timeZone")
-    return zone
 
 
 def _settings(

@@ -34,6 +34,7 @@ from engine.options.multijoin_options import (
 )
 from engine.options.shedding import MEASURED
 from engine.runtime.errors import SpecError
+from engine.runtime.time_units import parse_instant
 from spark_plugin.columns import arrow_schema, attributes, check_collation, check_digits, named
 from spark_plugin.gpu import gpu_terms
 from spark_plugin.hashing import lane_of, travelling
@@ -41,7 +42,7 @@ from spark_plugin.lanes import GROUP
 from spark_plugin.multijoin_worker import Arranged, join_lanes, measure_lanes
 from spark_plugin.naming import jobs_named
 from spark_plugin.partitions import on_partitions, slots
-from spark_plugin.rows import Numbered, with_rows
+from spark_plugin.rows import Numbered, session_zone, with_rows
 from spark_plugin.session import map_in_arrow
 from spark_plugin.spread import by_lane
 
@@ -156,6 +157,10 @@ class Query:
             for own, schema in zip(options.streams, schemas, strict=True)
         ]
         task = open_join(replace(options, streams=tuple(tables)))
+        if options.start_ts is not None and task.columns.zoned:
+            zone = session_zone(frames[0])
+            start = parse_instant(options.start_ts, task.unit, "start_ts", zone)
+            task = replace(task, start_ts=start)
         self._check(task, frames)
         self._terms = gpu_terms(frames[0].sparkSession)
         self._streams = list[_Stream]()

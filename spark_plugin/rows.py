@@ -134,3 +134,9 @@ def _reads_parquet(relation: Any) -> bool:  # noqa: ANN401 - an object of the JV
     if relation.getClass().getSimpleName() != "HadoopFsRelation":
         return False
     return str(relation.fileFormat().toString()) == "Parquet"
+
+
+def session_zone(frame: DataFrame) -> str | None:
+    """Return the zone in which a DataFrame's session shows times."""
+    zone: str | None = frame.sparkSession.conf.get("spark.sql.session.timeZone")
+    return zone

@@ -29,6 +29,8 @@ from engine.report.estimate_table import estimate_shown
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
 
+_FACT_TIMES = "fact_begin", "fact_end", "fact_time"
+
 
 class EstimateResult(NamedTuple):
     """What an estimate gives.
@@ -228,7 +230,8 @@ def _of_two(
     if given["fact"] is not None:
         frames["fact"] = given["fact"]
     with temporary() as folder:
-        files = in_files(frames, times, folder)
+        others = [own for name in _FACT_TIMES if (own := given.get(name)) is not None]
+        files = in_files(frames, times, folder, others)
         asked = estimate_of(_on(given, files, files.paths))
         made = run_estimate(asked, executor or ThreadExecutor(), progress)
         return _found(made, files, "left", asked.base.left_roles.time)

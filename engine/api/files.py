@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +30,10 @@ class Files(NamedTuple):
     plain numbers."""
 
 
-def in_files(frames: Mapping[str, Frame], times: Mapping[str, str | None], folder: Path) -> Files:
+def in_files(
+    frames: Mapping[str, Frame], times: Mapping[str, str | None], folder: Path,
+    others: Sequence[str] = (),
+) -> Files:  # fmt: skip
     """Return streams as paths; frames are written to files, in order of time.
 
     Parameters
@@ -38,8 +41,10 @@ def in_files(frames: Mapping[str, Frame], times: Mapping[str, str | None], folde
     frames : mapping of str to path or frame
         By name.
     times : mapping of str to str or None
-        Column of each one's times; None: its rows stay in order.
+        Column of each one's times; without one its rows stay in order.
     folder : Path
+    others : sequence of str
+        Other columns of times, of facts.
 
     Raises
     ------
@@ -55,11 +60,11 @@ def in_files(frames: Mapping[str, Frame], times: Mapping[str, str | None], folde
     }
     seconds = len(tables) == len(found) and all(map(_has_seconds, kinds.values()))
     paths = {name: str(own) for name, own in found.items() if not isinstance(own, pa.Table)}
-    for name, table in tables.items():
-        place = folder / f"{name}.parquet"
+    for number, (name, table) in enumerate(tables.items()):
+        place = folder / f"{number}.parquet"  # a stream may have any name until it is checked
         own = _in_order(table, times.get(name))
         if seconds:
-            own = _as_numbers(own)
+            own = _as_numbers(own, {times.get(name), *others})
         pq.write_table(own, place, row_group_size=max(_LEAST, -(-own.num_rows // _GROUPS)))
         paths[name] = str(place)
     return Files({name: paths[name] for name in frames}, kinds, "s" if seconds and kinds else None)
@@ -75,10 +80,10 @@ def _in_order(table: pa.Table, time: str | None) -> pa.Table:
     return decoded(table).sort_by([(time, "ascending")])  # Arrow sorts no views
 
 
-def _as_numbers(table: pa.Table) -> pa.Table:
-    """Return whole seconds as plain numbers."""
+def _as_numbers(table: pa.Table, names: set[str | None]) -> pa.Table:
+    """Return whole seconds in columns of these names as plain numbers."""
     columns = {
-        field.name: own.cast(pa.int64()) if _has_seconds(field.type) else own
-        for field, own in zip(table.schema, table.columns, strict=True)
+        name: own.cast(pa.int64()) if name in names and _has_seconds(own.type) else own
+        for name, own in zip(table.column_names, table.columns, strict=True)
     }
     return pa.table(columns)

@@ -249,6 +249,11 @@ def test_a_unit_of_time_and_the_zone_of_the_session(spark: Any, tmp_path: Path) 
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:
         there = winnow.replay(zoned, zoned, start_ts="2024-05-01T07:00:30", **JOIN).outputs.num_rows
+        several = winnow.multijoin(
+            {"a": zoned, "b": zoned}, predicate="equi:k", time="t", window="20s",
+            start_ts="2024-05-01T07:00:30",
+        )  # fmt: skip
+        assert several.outputs.num_rows == there
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
     stated = JOIN | {"time_unit": "us", "start_ts": "2024-04-30T22:00:30"}

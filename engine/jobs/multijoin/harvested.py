@@ -13,6 +13,7 @@ from engine.device.together import JoinsTogether
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import harvest_orders
 from engine.jobs.multijoin.read import FOREVER
+from engine.jobs.multijoin.written import Part
 from engine.multiway.fractions.indexed import IndexCosts
 from engine.multiway.fractions.profile import JoinProfile, Scores
 from engine.multiway.harvest.adapt import Setting, measured_costs
@@ -24,10 +25,7 @@ from engine.multiway.harvest.state import Step
 from engine.multiway.measure import Measures
 from engine.multiway.streams import MultiStreams, Windows, basic_counts
 from engine.runtime.device_choice import ON_GPU, wanted_device
-from engine.runtime.jit import Floats, Ints
-
-Part = tuple[Ints, Ints, Floats]
-
+from engine.runtime.jit import Floats
 
 INDEXED = {"used": "cpu", "reason": "indexes are probed on the CPU"}
 

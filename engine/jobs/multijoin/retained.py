@@ -18,6 +18,7 @@ from engine.jobs.bound.found import Bounds
 from engine.jobs.bound.several import ExactOutputs, star_bounds
 from engine.jobs.exact.counting import Tally
 from engine.jobs.multijoin.join_task import MultiJoinTask
+from engine.jobs.multijoin.written import Part
 from engine.lanes.profile import LaneProfile, SideProfile, profile_side
 from engine.multiway.exact.join import ExactJoin
 from engine.multiway.streams import MultiStreams
@@ -27,13 +28,11 @@ from engine.replay.by_ranks import replay_band
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
 from engine.replay.settings import UNLIMITED, ReplaySettings, number_of
-from engine.runtime.jit import Floats, Ints
+from engine.runtime.jit import Ints
 from engine.runtime.streams import StreamBatch
 from engine.star.index import StarFacts, star_index
 from engine.star.lane import StarReplay
 from engine.star.settings import StarSettings
-
-Part = tuple[Ints, Ints, Floats]
 
 
 class Retained(NamedTuple):

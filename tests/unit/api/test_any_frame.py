@@ -6,6 +6,7 @@ import doctest
 import importlib
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections.abc import Callable
 from datetime import timedelta
@@ -478,6 +479,26 @@ def test_whole_seconds_are_ticks_in_estimates_and_allocations() -> None:
         winnow.allocate({"memory": 20, "join": [join | {"window": own}]}) for own in (30, "30s")
     )
     assert in_ticks.outputs.equals(in_text.outputs)
+
+
+def test_a_stream_s_name_is_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(SpecError, match=r"\.\./up"):
+        winnow.estimate({"../up": LEFT, "b": RIGHT}, predicate="equi:item", time="at", **TOTALS)
+    assert not list(tmp_path.iterdir())
+
+
+def test_only_times_of_arrival_are_plain_numbers_where_they_are_seconds() -> None:
+    day = pa.array([1_714_521_600] * ROWS).cast(pa.timestamp("s"))
+    sides = [
+        own.set_column(0, "at", own["at"].cast(pa.timestamp("s", ZONE))).append_column("day", day)
+        for own in (LEFT, RIGHT)
+    ]
+    found = winnow.estimate(*sides, on="item", time="at", window=30, aggregates="count by left.day")
+    kinds = [field.type for field in found.outputs.schema if "day" in field.name]
+    assert len(kinds) == 1
+    assert pa.types.is_timestamp(kinds[0])
+    assert found.outputs["estimate"].to_pylist() == [exact_outputs("30s")]
 
 
 def test_an_allocation_takes_frames_as_files(tmp_path: Path) -> None:
