@@ -27,6 +27,7 @@ from numba.core.compiler import CompilerBase
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
+from numba.core.runtime import rtsys
 from numba.core.typed_passes import NativeLowering
 
 from engine.runtime.interpreted import CALL, interpret
@@ -36,8 +37,6 @@ from engine.runtime.skipped_imports import skip_blas
 from engine.runtime.source import PACKAGES, module_digest
 from engine.runtime.translated import NotInterpretedError
 from gpu_kernels.portable import register_on_cpu
-
-skip_blas()
 
 _LEVEL_OF_CASES = 1
 """LLVM's level, of entries of which there is one for each case: no slower than at level 3."""
@@ -198,6 +197,12 @@ class _Cache(FunctionCache):  # type: ignore[misc]
     _impl_class = _Kept
     _cache_file: IndexDataCacheFile
 
+    def load_overload(self, sig: Any, target_context: Any) -> Any:  # noqa: ANN401 - numba's
+        """Load an entry without what numba needs to compile one, which takes five times as long."""
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
     def _load_overload(self, signature: Any, context: Any) -> Any:  # noqa: ANN401 - numba's
         if _SHIPPED is not None:
             kind, (triple, *_), code = self._index_key(signature, context.codegen())
@@ -304,6 +309,7 @@ class Entry(CPUDispatcher):  # type: ignore[misc]
         with global_compiler_lock:
             collects = gc.isenabled()
             gc.disable()
+            skip_blas()
             register_on_cpu()
             try:
                 return super().compile(sig)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.runtime.source import PACKAGES
-from gpu_kernels.portable import register_on_cpu
+
+if TYPE_CHECKING:
+    from engine.runtime.entries import Entry
 
 
 class Pointer:
@@ -29,12 +31,12 @@ class Pointer:
         return self.function.__module__.split(".")[0] in PACKAGES
 
     @cached_property
-    def _compiled(self) -> Any:  # noqa: ANN401 - numba's
-        from numba import cfunc  # noqa: PLC0415 - numba is slow to load
-        from numba.extending import register_jitable  # noqa: PLC0415 - the same
+    def _entry(self) -> Entry:
+        from engine.runtime.entries import entry  # noqa: PLC0415 - it loads numba
 
-        register_on_cpu()
-        return cfunc(self._signature)(register_jitable(self.function))
+        made = entry(self.function, kept=True, no_cfunc_wrapper=False)
+        made.compile(self._signature)
+        return made
 
     @property
     def _numba_type_(self) -> Any:  # noqa: ANN401 - numba's
@@ -42,8 +44,9 @@ class Pointer:
 
     def __wrapper_address__(self) -> int:
         """Return the address, for numba."""
-        address: int = self._compiled.address
-        return address
+        (compiled,) = self._entry.overloads.values()
+        name = compiled.fndesc.llvm_cfunc_wrapper_name
+        return int(compiled.library.get_pointer_to_function(name))
 
 
 @cache

@@ -13,8 +13,8 @@ from typing import Any
 def skip_blas() -> None:
     """Load numba's functions of arrays without SciPy's linear algebra.
 
-    Numba looks for it when the first kernel is loaded or compiled, and again when a function that
-    calls `numpy.dot` is compiled.
+    Numba looks for it when the first kernel is compiled, and again when a function that calls
+    `numpy.dot` is.
     """
     if "numba.np.arraymath" in sys.modules:
         return
