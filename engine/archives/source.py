@@ -6,6 +6,7 @@ import glob
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -151,6 +152,15 @@ def _archive(
     named = folder_columns(where, [file.path for file in files], side)
     folders = pa.schema([field for field in named if field.name not in stored.names])
     return Archive(where, side, kind, tuple(files), pa.schema([*stored, *folders]), folders)
+
+
+def stored_bytes(places: Iterable[str]) -> int:
+    """Return what the files of archives have in storage, as far as these are there."""
+    total = 0
+    for place in places:
+        with suppress(InputError, OSError):  # whoever opens the archive tells what is wrong
+            total += sum(storage.sizes_of(_find(source_of(place), "an")))
+    return total
 
 
 def format_of(path: str) -> str | None:

@@ -15,7 +15,7 @@ def run(asked: Asked) -> int:
     """Bound and print the report."""
     given = asked.given
     options = bound_of(given)
-    with running(asked, given) as job:
+    with running(asked, given, options.base.archives) as job:
         found = run_bound(options, *job.on)
     for path in found.texts:
         print(path, end="\n\n")  # noqa: T201 - the command's answer

@@ -16,7 +16,7 @@ def run(asked: Asked) -> int:
     """Join and print the report."""
     given = asked.given
     options = multijoin_of(given["stream"] or {}, given)
-    with running(asked, given) as job:
+    with running(asked, given, options.archives) as job:
         report = run_multijoin(options, *job.on)
     job.tell(multijoin_shown(report))
     return 0

@@ -36,7 +36,7 @@ def run(asked: Asked) -> int:
     both = roles_of(given, "left"), roles_of(given, "right")
     join = fact_of(given)
     fact = None if join is None else open_facts(join, ((left, both[0]), (right, both[1])))
-    with running(asked, given) as job:
+    with running(asked, given, (left.where, right.where)) as job:
         prepared = prepare_cached(
             left,
             right,

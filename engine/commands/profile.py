@@ -15,7 +15,7 @@ def run(asked: Asked) -> int:
     """Profile the archives and print what was found."""
     given = asked.given
     options = profile_of(given)
-    with running(asked, given) as job:
+    with running(asked, given, options.base.archives) as job:
         found = run_profile(options, *job.on)
     job.tell(profile_shown(found))
     return 0

@@ -46,13 +46,13 @@ def run(asked: Asked) -> int:
     where = asked.command.given({name: values[name] for name in _WHERE if name in values})
     if "stream" in values:
         several = _several(values)
-        with running(asked, where) as job:
+        with running(asked, where, several.archives) as job:
             report = run_star(several, *job.on)
     else:
         if "fact_on" in values:
             raise SpecError("--fact-on is of a join of several streams: name them with --stream")
         options = job_of(asked.command.given(values))
-        with running(asked, where) as job:
+        with running(asked, where, options.archives) as job:
             report = run_replay(options, *job.on, choose=take_advice, price=lane_cost)
     job.tell(replay_shown(report))
     warning = warning_of(report.content)

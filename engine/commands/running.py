@@ -1,16 +1,20 @@
 """How a command runs: on the requested engine, with a progress bar, and its report saved.
 
 An engine is a function that returns the executor of its tasks, registered under the entry-point
-group ``winnow.engines``. So the engine package runs on Spark without knowing it.
+group ``winnow.engines``. So the engine package runs on Spark without knowing it. Its method
+``wanted``, if it has one, takes a function that returns the bytes of the archives, and returns why
+``--engine auto`` is to be this engine here, or None.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import NamedTuple
 
+from engine.archives.source import stored_bytes
 from engine.commands.asked import Asked, Engine
 from engine.commands.bars import progress_bars
 from engine.commands.telling import Telling, telling
@@ -25,7 +29,9 @@ GROUP = "winnow.engines"
 LOCAL = "local"
 
 
-def executor_of(engines: Mapping[str, Engine], name: str, *, rapids: bool = False) -> Executor:
+def executor_of(
+    engines: Mapping[str, Engine], name: str, archives: Iterable[str] = (), *, rapids: bool = False
+) -> Executor:
     """Start the engine that a command is to run on, and return the executor of its tasks.
 
     Parameters
@@ -35,6 +41,8 @@ def executor_of(engines: Mapping[str, Engine], name: str, *, rapids: bool = Fals
     name : str
         ``auto`` is the first engine that says it is wanted here, else ``local``; a line on standard
         error tells which.
+    archives : iterable of str
+        Where what is to be read is, all of it.
     rapids : bool
         Whether it is to use the RAPIDS Accelerator, which is a plugin of Spark.
 
@@ -52,7 +60,7 @@ def executor_of(engines: Mapping[str, Engine], name: str, *, rapids: bool = Fals
         known[other] = lambda engine=engine: engine  # type: ignore[misc]
     name = chosen("--engine", name, [AUTO_ENGINE, *sorted(known)])
     if name == AUTO_ENGINE:
-        name = "spark" if rapids else _wanted(known)
+        name = "spark" if rapids else _wanted(known, archives)
     start = known[name]()
     if not rapids:
         return start()
@@ -63,11 +71,12 @@ def executor_of(engines: Mapping[str, Engine], name: str, *, rapids: bool = Fals
     return start(rapids=True)
 
 
-def _wanted(known: Mapping[str, Callable[[], Engine]]) -> str:
+def _wanted(known: Mapping[str, Callable[[], Engine]], archives: Iterable[str]) -> str:
     """Return the engine that is wanted here, and tell."""
+    size = cache(lambda: stored_bytes(archives))
     for name, load in known.items():
         wanted = getattr(load(), "wanted", None)
-        why = None if wanted is None else wanted()
+        why = None if wanted is None else wanted(size)
         if why is not None:
             _tell(f"on {name}, for {why} (--engine local: on threads of this process)")
             return name
@@ -97,7 +106,7 @@ class Running(NamedTuple):
 
 
 @contextmanager
-def running(asked: Asked, given: Given) -> Iterator[Running]:
+def running(asked: Asked, given: Given, archives: Iterable[str] = ()) -> Iterator[Running]:
     """Start the requested engine, and draw the progress of the job in the block.
 
     Parameters
@@ -105,6 +114,8 @@ def running(asked: Asked, given: Given) -> Iterator[Running]:
     asked : Asked
     given : Given
         With ``engine`` and ``rapids``, and ``report`` and ``html`` where the command has them.
+    archives : iterable of str
+        See `executor_of`.
 
     Raises
     ------
@@ -112,6 +123,6 @@ def running(asked: Asked, given: Given) -> Iterator[Running]:
         If there is no such engine, it does not start, or the report could not be written.
     """
     told = telling(asked, given)
-    executor = executor_of(asked.engines, given["engine"], rapids=given["rapids"])
+    executor = executor_of(asked.engines, given["engine"], archives, rapids=given["rapids"])
     with progress_bars() as progress:
         yield Running(executor, progress, told)

@@ -23,7 +23,7 @@ def run(asked: Asked) -> int:
             "times; bottom-k never does",
             file=sys.stderr,
         )
-    with running(asked, given) as job:
+    with running(asked, given, options.base.archives) as job:
         found = run_sample(options, *job.on)
     job.tell(sample_shown(found.report, found.aggregates))
     return 0

@@ -15,7 +15,7 @@ def run(asked: Asked) -> int:
     """Sweep and print what was found; 1 if a replay of the advice differs from the sweep."""
     given = asked.given
     options = sweep_of(given)
-    with running(asked, given) as job:
+    with running(asked, given, options.base.archives) as job:
         result = run_grid(options, *job.on)
     job.tell(sweep_shown(result))
     checks = [advice.check for advice in result.advice if advice.check is not None]

@@ -160,6 +160,11 @@ class AllocateOptions:
             self._check(join)
 
     @property
+    def archives(self) -> tuple[str, ...]:
+        """Where the joins' streams are, each once."""
+        return tuple(dict.fromkeys(own for join in self.joins for own in join.job.archives))
+
+    @property
     def rounds(self) -> int:
         """Rounds in which the memory is divided again."""
         if self.refine is None:

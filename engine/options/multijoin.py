@@ -258,6 +258,11 @@ class MultiJoinOptions(JoinJob):
             )
 
     @property
+    def archives(self) -> tuple[str, ...]:
+        """Where the streams are that are no tables."""
+        return tuple(own.source for own in self.streams if isinstance(own.source, str))
+
+    @property
     def approximate(self) -> bool:
         """Whether the join has a budget, of CPU or of memory."""
         return self.harvest is not None or self.retention is not None

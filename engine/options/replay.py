@@ -173,6 +173,11 @@ class JobOptions(streams.PolicyJob):
             raise SpecError(f"--plan says who stays on each side: leave --split {self.split} out")
 
     @property
+    def archives(self) -> tuple[str, str]:
+        """Where the streams are."""
+        return self.left, self.right
+
+    @property
     def advised(self) -> bool:
         """Whether the policy is still to be chosen."""
         return self.policy == AUTO

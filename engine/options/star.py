@@ -161,6 +161,11 @@ class StarOptions(shared.PolicyJob):
             raise SpecError("--split pooled splits one memory over all streams: give --memory")
 
     @property
+    def archives(self) -> tuple[str, ...]:
+        """Where the streams are that are no tables."""
+        return tuple(own.source for own in self.streams if isinstance(own.source, str))
+
+    @property
     def pooled(self) -> bool:
         """Whether the memory is one, for which the tuples of all streams compete."""
         return self.split == POOLED

@@ -25,8 +25,8 @@ class Engine(TypedDict, total=False):
         str,
         Option(
             "where tasks run: local, threads of this process; spark; auto: spark under "
-            "spark-submit, with an active session or where Spark's configuration names a master, "
-            "else local",
+            "spark-submit, with an active session, where Spark's configuration names a master or "
+            "the archives are larger than memory, else local",
             Text("{auto,local,spark}"),
             default=AUTO_ENGINE,
             interface=Interface.COMMAND_LINE,

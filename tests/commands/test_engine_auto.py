@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -14,9 +16,13 @@ from places import ROOT
 
 from engine.commands import main
 from engine.commands.running import executor_of
+from engine.commands.warm import RUNS, write_streams
+from engine.runtime.errors import SpecError
 from engine.runtime.executors import ThreadExecutor
-from spark_plugin.configured import why_spark
+from spark_plugin import configured
+from spark_plugin.configured import why_large, why_spark
 
+SIDES = {"left", "right"}
 SET_UP = (
     "PYSPARK_SUBMIT_ARGS",
     "PYSPARK_GATEWAY_PORT",
@@ -45,7 +51,7 @@ class Engine:
         self.started = True
         return ThreadExecutor()
 
-    def wanted(self) -> str | None:
+    def wanted(self, _: Callable[[], int]) -> str | None:
         """Say why."""
         return self.why
 
@@ -102,6 +108,73 @@ def test_auto_is_threads_unless_an_engine_is_wanted(capsys: pytest.CaptureFixtur
     assert (idle.started, busy.started) == (False, True)
     executor_of({"other": busy}, "local")
     assert not capsys.readouterr().err
+
+
+class Asking(Engine):
+    """An engine that asks for the size of the archives, and does not start."""
+
+    size = -1
+
+    def wanted(self, archives: Callable[[], int]) -> str | None:
+        """Ask, and say why."""
+        self.size = archives()
+        return super().wanted(archives)
+
+    def __call__(self, **_: Any) -> ThreadExecutor:
+        """Fail."""
+        raise SpecError("not here")
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [(name, line) for name in RUNS for line in RUNS[name] if name not in ("lookup", "explain")],
+)
+def test_an_engine_learns_how_large_the_archives_are(
+    command: str, line: str, tmp_path: Path
+) -> None:
+    write_streams(tmp_path)
+    engine = Asking("it is large")
+    words = line.format(folder=tmp_path).replace("--engine local", "").split()
+    assert main([command, *words], {"asking": engine}) == 2
+    names = {"left", "right", "third"} if "third" in line or command == "allocate" else SIDES
+    size = sum((tmp_path / f"{name}.parquet").stat().st_size for name in names)
+    assert engine.size == (0 if command == "estimate" else size)  # reads a part
+
+
+def test_folders_and_patterns_count_whole_and_what_is_not_there_is_nothing(tmp_path: Path) -> None:
+    for at, size in (("a/x.parquet", 5), ("a/b/y.parquet", 7), ("a/_z.parquet", 100), ("c", 20)):
+        (tmp_path / at).parent.mkdir(exist_ok=True)
+        (tmp_path / at).write_bytes(bytes(size))
+    engine = Asking(None)
+    executor_of({"asking": engine}, "auto", [f"{tmp_path}/a", f"{tmp_path}/[c]", "/not/there"])
+    assert engine.size == 32
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have Spark and Java, and 100 GB of memory."""
+    monkeypatch.setattr(configured, "find_spec", sys.modules.get)
+    monkeypatch.setitem(sys.modules, "pyspark", ModuleType("pyspark"))
+    monkeypatch.setattr(configured, "half_of_memory", lambda: 50 * 10**9)
+    monkeypatch.setenv("JAVA_HOME", "/java")
+
+
+@pytest.mark.usefixtures("installed")
+def test_archives_that_memory_does_not_hold_go_to_spark() -> None:
+    assert why_large(lambda: 100 * 10**9) is None
+    found = why_large(lambda: 120 * 10**9)
+    assert found == "the archives have 120.0 GB, and this machine's memory 100.0 GB"
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("missing", ["pyspark", "java"])
+def test_they_stay_where_spark_cannot_start(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if missing == "pyspark":
+        monkeypatch.setitem(sys.modules, "pyspark", None)
+    else:
+        monkeypatch.delenv("JAVA_HOME")
+        monkeypatch.setenv("PATH", "")
+    assert why_large(lambda: 120 * 10**9) is None
 
 
 def test_rapids_is_spark() -> None:

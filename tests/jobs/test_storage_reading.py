@@ -14,6 +14,7 @@ import pytest
 from storage_cases import BUCKET, GROUP, SECRET, Store, needs_store, put, served, write
 
 import engine
+from engine.archives.source import stored_bytes
 from engine.commands import main
 from engine.runtime.errors import InputError
 from engine.runtime.uris import Uri, storing
@@ -66,6 +67,17 @@ def test_rows_are_those_of_files(store: Store, tmp_path: Path, job: str, kind: s
     assert first == second
 
 
+def test_sizes_are_those_of_files(store: Store, tmp_path: Path) -> None:
+    folder, uri = both(store, tmp_path / "sized", parts=2)
+    with storing(store.options):
+        sizes = [
+            stored_bytes([f"{place}/left", f"{place}/right/*.parquet", f"{place}/none"])
+            for place in (folder, uri)
+        ]
+    files = (own.stat().st_size for own in Path(folder).rglob("*.parquet"))
+    assert sizes == [sum(files)] * 2
+
+
 def test_look_ups_are_those_of_files(store: Store, tmp_path: Path) -> None:
     places = both(store, tmp_path / "lookup")
     found = []
@@ -89,7 +101,7 @@ def test_only_columns_and_row_groups_that_are_needed_are_fetched(
         f"{uri}/left", f"{uri}/right", **ROLES, memory=20, policy="prob", columns="ids",
         cache=tmp_path / "cache", storage_option=store.options,
     )  # fmt: skip
-    assert store.fetched() <= 1.1 * stored_bytes(folder, ("t", "k", "i"))
+    assert store.fetched() <= 1.1 * column_bytes(folder, ("t", "k", "i"))
 
 
 def test_an_estimate_fetches_the_row_groups_of_its_stretches(store: Store, tmp_path: Path) -> None:
@@ -106,10 +118,10 @@ def test_an_estimate_fetches_the_row_groups_of_its_stretches(store: Store, tmp_p
     assert found[0].aggregates == found[1].aggregates
     share = found[1].report["read"]["share"]
     assert share < 0.5
-    assert 0 < store.fetched() < (share + 0.2) * stored_bytes(folder, ("t", "k", "i"))
+    assert 0 < store.fetched() < (share + 0.2) * column_bytes(folder, ("t", "k", "i"))
 
 
-def stored_bytes(folder: str, columns: tuple[str, ...]) -> int:
+def column_bytes(folder: str, columns: tuple[str, ...]) -> int:
     """Return what columns of all files below a folder take."""
     found = 0
     for path in Path(folder).rglob("*.parquet"):
