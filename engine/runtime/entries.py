@@ -12,29 +12,27 @@ before types are inferred, so an entry contains only what its own case needs.
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 from llvmlite import binding as llvm
 from numba import _dynfunc
 from numba.core import codegen, types
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+from numba.core.caching import FunctionCache
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
-from numba.core.runtime import rtsys
 from numba.core.typed_passes import NativeLowering
 
+from engine.runtime.entry_cache import CACHE, SHIPPED, EntryCache
 from engine.runtime.interpreted import CALL, interpret
-from engine.runtime.kept import ANY_PROCESSOR, COMPILED, kernel_cache, shipped_kernels
+from engine.runtime.kept import COMPILED
 from engine.runtime.passes import calls_parts, fixed_fields, passes
 from engine.runtime.skipped_imports import skip_blas
-from engine.runtime.source import PACKAGES, module_digest
+from engine.runtime.source import PACKAGES
 from engine.runtime.translated import NotInterpretedError
 from gpu_kernels.portable import register_on_cpu
 
@@ -42,7 +40,6 @@ _LEVEL_OF_CASES = 1
 """LLVM's level, of entries of which there is one for each case: no slower than at level 3."""
 PATIENCE = 2_000_000
 """Steps of loops that a process interprets of a kernel before it compiles it."""
-_CACHE, _SHIPPED = kernel_cache(), shipped_kernels()
 
 
 class _Library(codegen.JITCodeLibrary):  # type: ignore[misc]
@@ -144,7 +141,7 @@ class _PartCompiler(CompilerBase):  # type: ignore[misc]
 
 class _EntryCompiler(_PartCompiler):
     lowering = _EntryLowering
-    where = _CACHE
+    where = CACHE
 
     def compile_extra(self, func: FunctionType) -> Any:  # noqa: ANN401 - numba's
         """Compile an entry, and count it."""
@@ -156,84 +153,6 @@ class _UnkeptCompiler(_EntryCompiler):
     where = None
 
 
-class _Locator:
-    """Where numba keeps an entry: a folder for each module and state of its source."""
-
-    def __init__(self, function: FunctionType) -> None:
-        self._function = function
-
-    def ensure_cache_path(self) -> None:
-        """Make the folder."""
-        Path(self.get_cache_path()).mkdir(parents=True, exist_ok=True)
-
-    def get_cache_path(self) -> str:
-        """Return the folder."""
-        return str(Path(str(_CACHE)) / self.folder)
-
-    @property
-    def folder(self) -> str:
-        """Its name."""
-        return f"{self._function.__module__}-{self.get_source_stamp()}"
-
-    def get_source_stamp(self) -> str:
-        """Return the mark of the state of the source."""
-        return module_digest(self._function.__module__)
-
-    def get_disambiguator(self) -> str:
-        """Return the mark that distinguishes functions of one name and module."""
-        return str(self._function.__code__.co_firstlineno)
-
-
-class _Kept(CompileResultCacheImpl):  # type: ignore[misc]
-    def __init__(self, function: FunctionType) -> None:
-        self._locator = _Locator(function)
-        name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
-        self._filename_base = self.get_filename_base(name, sys.abiflags)
-
-
-class _Cache(FunctionCache):  # type: ignore[misc]
-    """Entries on disk: those that were shipped, for any processor, and the user's own."""
-
-    _impl_class = _Kept
-    _cache_file: IndexDataCacheFile
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:  # noqa: ANN401 - numba's
-        """Load an entry without what numba needs to compile one, which takes five times as long."""
-        rtsys.initialize(target_context)
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
-
-    def _load_overload(self, signature: Any, context: Any) -> Any:  # noqa: ANN401 - numba's
-        if _SHIPPED is not None:
-            kind, (triple, *_), code = self._index_key(signature, context.codegen())
-            found = self._shipped.load((kind, (triple, *ANY_PROCESSOR.values()), code))
-            if found is not None:
-                return self._impl.rebuild(context, found)
-        return super()._load_overload(signature, context) if _CACHE is not None else None
-
-    @cached_property
-    def _shipped(self) -> IndexDataCacheFile:
-        locator = self._impl.locator
-        return IndexDataCacheFile(
-            str(Path(str(_SHIPPED)) / locator.folder), self._impl.filename_base,
-            locator.get_source_stamp(),
-        )  # fmt: skip
-
-    def has_any(self) -> bool:
-        """Return whether there is anything of this kernel."""
-        files = [self._cache_file] if _SHIPPED is None else [self._cache_file, self._shipped]
-        return any(Path(own._index_path).is_file() for own in files)
-
-    def save_overload(self, signature: Any, compiled: Any) -> None:  # noqa: ANN401 - numba's
-        """Keep a compiled entry, if it can be written."""
-        if _CACHE is None:
-            return
-        try:
-            super().save_overload(signature, compiled)
-        except OSError as error:
-            COMPILED.not_kept(self.cache_path, error)
-
-
 class Entry(CPUDispatcher):  # type: ignore[misc]
     """A compiled function: Python calls it, and compiled code takes its part."""
 
@@ -241,7 +160,7 @@ class Entry(CPUDispatcher):  # type: ignore[misc]
         self, py_func: Callable[..., Any], locals: dict[str, Any], targetoptions: dict[str, Any],  # noqa: A002 - numba's name
         pipeline_class: type[CompilerBase] = _EntryCompiler, *, kept: bool = False,
     ) -> None:  # fmt: skip
-        self._kept = kept and (_CACHE or _SHIPPED) is not None
+        self._kept = kept and (CACHE or SHIPPED) is not None
         self._of_part = targetoptions | {"no_cpython_wrapper": True}
         self._ways = [True, False]
         self._steps = 0
@@ -252,7 +171,7 @@ class Entry(CPUDispatcher):  # type: ignore[misc]
     def _cache(self) -> FunctionCache:
         """Of numba; what is on disk is looked for when it is asked for, of few entries of all."""
         if self._kept:
-            self._found, self._kept = _Cache(self.py_func), False
+            self._found, self._kept = EntryCache(self.py_func), False
         return self._found
 
     @_cache.setter
@@ -270,7 +189,7 @@ class Entry(CPUDispatcher):  # type: ignore[misc]
 
     def is_there(self, *arguments: Any) -> bool:  # noqa: ANN401 - whatever it is called with
         """Return whether it is compiled for such arguments, here or on disk."""
-        if not (self.overloads or (isinstance(self._cache, _Cache) and self._cache.has_any())):
+        if not (self.overloads or (isinstance(self._cache, EntryCache) and self._cache.has_any())):
             return False
         kinds = tuple(map(self.typeof_pyval, arguments))
         with global_compiler_lock:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from engine.runtime.interpreted_values import Arguments
-from engine.runtime.pointers import Pointer
+from engine.runtime.pointed import Pointed
 from engine.runtime.translated import (
     FastTranslation,
     NotInterpretedError,
@@ -115,7 +115,7 @@ def interpret(
         If it cannot be run, or takes more than `most` steps.
     """
 
-    def pointed_to(pointer: Pointer) -> FunctionType:
+    def pointed_to(pointer: Pointed) -> FunctionType:
         if not pointer.is_ours:
             raise NotInterpretedError("a function is the user's")
         return _function(pointer.function, fast=fast)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.pointers import Pointer
+from engine.runtime.pointed import Pointed
 
 _Array = NDArray[Any]
 _MOST, _OF_RECORDS = 1 << 24, 10
@@ -188,7 +188,7 @@ class Arguments:
             own = _class_of(type(value).__name__, fields) if self._fast else type(value)
             self._tuples.append((value, own(*parts)))
             return self._tuples[-1][1]
-        if isinstance(value, Pointer):
+        if isinstance(value, Pointed):
             return self._pointed_to(value)
         if value is None or isinstance(value, (int, float, np.generic)):
             return plain(value) if self._fast else _of_numpy(value)

@@ -6,41 +6,26 @@ from collections.abc import Callable
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
-from engine.runtime.source import PACKAGES
+from engine.runtime.pointed import Pointed
 
 if TYPE_CHECKING:
     from engine.runtime.entries import Entry
 
 
-class Pointer:
-    """A pointer to a function, which is compiled when its address is first asked for.
-
-    Parameters
-    ----------
-    function : callable
-    signature : str
-        As numba writes it: ``float64(float64)``.
-    """
-
-    def __init__(self, function: Callable[..., Any], signature: str) -> None:
-        self.function, self._signature = function, signature
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether the function is of these packages."""
-        return self.function.__module__.split(".")[0] in PACKAGES
+class Pointer(Pointed):
+    """A pointer to a function, which is compiled when its address is first asked for."""
 
     @cached_property
     def _entry(self) -> Entry:
         from engine.runtime.entries import entry  # noqa: PLC0415 - it loads numba
 
         made = entry(self.function, kept=True, no_cfunc_wrapper=False)
-        made.compile(self._signature)
+        made.compile(self.signature)
         return made
 
     @property
     def _numba_type_(self) -> Any:  # noqa: ANN401 - numba's
-        return _type_of(self._signature)
+        return _type_of(self.signature)
 
     def __wrapper_address__(self) -> int:
         """Return the address, for numba."""

@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import pytest
 
-from engine.runtime import entries
+from engine.runtime import entries, entry_cache
 from engine.runtime.jit import Floats, jit, kernel, shell_sorted
 from engine.runtime.kept import ANY_PROCESSOR, Compilations
 
@@ -70,13 +70,14 @@ def test_a_full_disk_is_told_once_and_the_kernel_runs(monkeypatch: pytest.Monkey
     told: list[str] = []
     counted = Compilations()
     counted.tell = told.append
-    monkeypatch.setattr(entries, "COMPILED", counted)
+    for module in (entries, entry_cache):
+        monkeypatch.setattr(module, "COMPILED", counted)
 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(entries.FunctionCache, "load_overload", lambda *_: None)
-    monkeypatch.setattr(entries.FunctionCache, "save_overload", full)
+    monkeypatch.setattr(entry_cache.EntryCache, "load_overload", lambda *_: None)
+    monkeypatch.setattr(entry_cache.FunctionCache, "save_overload", full)
     for _ in range(2):
         values = np.array([3.0, 1.0])
         kernel(shell_sorted.py_func)(values, 0, 2)  # type: ignore[attr-defined]

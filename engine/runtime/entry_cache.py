@@ -1,0 +1,96 @@
+"""Compiled entries on disk: those that were shipped, and those of the user's cache."""
+
+from __future__ import annotations
+
+import sys
+from functools import cached_property
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+from numba.core.runtime import rtsys
+
+from engine.runtime.kept import ANY_PROCESSOR, COMPILED, kernel_cache, shipped_kernels
+from engine.runtime.source import module_digest
+
+CACHE, SHIPPED = kernel_cache(), shipped_kernels()
+"""Folders, None where there is none."""
+
+
+class _Locator:
+    """Where numba keeps an entry: a folder for each module and state of its source."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self._function = function
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder."""
+        Path(self.get_cache_path()).mkdir(parents=True, exist_ok=True)
+
+    def get_cache_path(self) -> str:
+        """Return the folder."""
+        return str(Path(str(CACHE)) / self.folder)
+
+    @property
+    def folder(self) -> str:
+        """Its name."""
+        return f"{self._function.__module__}-{self.get_source_stamp()}"
+
+    def get_source_stamp(self) -> str:
+        """Return the mark of the state of the source."""
+        return module_digest(self._function.__module__)
+
+    def get_disambiguator(self) -> str:
+        """Return the mark that distinguishes functions of one name and module."""
+        return str(self._function.__code__.co_firstlineno)
+
+
+class _Kept(CompileResultCacheImpl):  # type: ignore[misc]
+    def __init__(self, function: FunctionType) -> None:
+        self._locator = _Locator(function)
+        name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+        self._filename_base = self.get_filename_base(name, sys.abiflags)
+
+
+class EntryCache(FunctionCache):  # type: ignore[misc]
+    """Entries on disk: those that were shipped, for any processor, and the user's own."""
+
+    _impl_class = _Kept
+    _cache_file: IndexDataCacheFile
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:  # noqa: ANN401 - numba's
+        """Load an entry without what numba needs to compile one, which takes five times as long."""
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+    def _load_overload(self, signature: Any, context: Any) -> Any:  # noqa: ANN401 - numba's
+        if SHIPPED is not None:
+            kind, (triple, *_), code = self._index_key(signature, context.codegen())
+            found = self._shipped.load((kind, (triple, *ANY_PROCESSOR.values()), code))
+            if found is not None:
+                return self._impl.rebuild(context, found)
+        return super()._load_overload(signature, context) if CACHE is not None else None
+
+    @cached_property
+    def _shipped(self) -> IndexDataCacheFile:
+        locator = self._impl.locator
+        return IndexDataCacheFile(
+            str(Path(str(SHIPPED)) / locator.folder), self._impl.filename_base,
+            locator.get_source_stamp(),
+        )  # fmt: skip
+
+    def has_any(self) -> bool:
+        """Return whether there is anything of this kernel."""
+        files = [self._cache_file] if SHIPPED is None else [self._cache_file, self._shipped]
+        return any(Path(own._index_path).is_file() for own in files)
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:  # noqa: ANN401 - numba's
+        """Keep a compiled entry, if it can be written."""
+        if CACHE is None:
+            return
+        try:
+            super().save_overload(signature, compiled)
+        except OSError as error:
+            COMPILED.not_kept(self.cache_path, error)
