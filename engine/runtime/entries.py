@@ -143,6 +143,11 @@ class _EntryCompiler(_PartCompiler):
     lowering = _EntryLowering
     where = CACHE
 
+    def __init__(self, *given: Any) -> None:  # noqa: ANN401 - numba's
+        skip_blas()
+        register_on_cpu()
+        super().__init__(*given)
+
     def compile_extra(self, func: FunctionType) -> Any:  # noqa: ANN401 - numba's
         """Compile an entry, and count it."""
         with COMPILED.of(f"{func.__module__}.{func.__qualname__}", self.where):
@@ -228,8 +233,6 @@ class Entry(CPUDispatcher):  # type: ignore[misc]
         with global_compiler_lock:
             collects = gc.isenabled()
             gc.disable()
-            skip_blas()
-            register_on_cpu()
             try:
                 return super().compile(sig)
             finally:

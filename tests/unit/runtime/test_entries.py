@@ -94,30 +94,44 @@ def test_nothing_told_to_nobody() -> None:
     assert counted.names == ["a.kernel"]
 
 
-FIRST = """
+KERNEL = """
 import numpy as np
-from engine.runtime.kept import COMPILED
 from engine.runtime.key_table import KeyTable
 KeyTable().intern(np.arange(3))
-print(*COMPILED.names)
+"""
+POINTER = """
+from engine.policies import policy_named
+from engine.replay.settings import arrival_callback
+assert arrival_callback(policy_named("prob")).__wrapper_address__()
+"""
+COMPILED_AND_READY = """
+import sys
+from engine.runtime.kept import COMPILED
+print(len(COMPILED.names), "numba.np.arraymath" in sys.modules)
 """
 
 
+@pytest.mark.parametrize("program", [KERNEL, POINTER])
 def test_a_second_process_finds_what_the_first_compiled_also_where_it_only_reads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def names() -> str:
+    """Without what numba needs to compile."""
+
+    def compiled() -> int:
         done = subprocess.run(  # noqa: S603 - this file's program
-            [sys.executable, "-c", FIRST], capture_output=True, text=True, check=True
-        )
-        return done.stdout.strip()
+            [sys.executable, "-c", program + COMPILED_AND_READY],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        found, ready = done.stdout.split()
+        assert (ready == "True") == (int(found) > 0)
+        return int(found)
 
     monkeypatch.setenv("WINNOW_CACHE", str(tmp_path / "first"))
     with monkeypatch.context() as patched:
         for name, value in ANY_PROCESSOR.items():
             patched.setenv(name, value)
-        assert names()
-        assert not names()
+        assert compiled()
+        assert not compiled()
     monkeypatch.setenv("WINNOW_CACHE", str(tmp_path / "second"))
     monkeypatch.setenv("WINNOW_KERNELS", str(tmp_path / "first" / "numba"))
-    assert not names()
+    assert not compiled()
