@@ -63,6 +63,13 @@ class Feed:
     lanes: int = 0
 
     @property
+    def zone(self) -> str | None:
+        """Time zone of the left stream's times."""
+        left = self.streams[0]
+        zone: str | None = getattr(left.archive.schema.field(left.roles.time).type, "tz", None)
+        return zone
+
+    @property
     def digest(self) -> str:
         """Digest of path, size and modification time of all files."""
         whole = "".join(stream.archive.fingerprint for stream in self.streams)

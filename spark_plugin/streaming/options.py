@@ -77,7 +77,7 @@ def parse(given: Mapping[str, str]) -> Options:
         parse_speed(options.get("speed", "max"), unit),
         None if ticks is None else _at_least_one(parse_ticks(ticks, unit, "ticks_per_batch {}")),
         _whole("rows_per_batch", options.get("rows_per_batch", str(ROWS_PER_BATCH))),
-        None if start is None else parse_instant(start, unit, "start"),
+        None if start is None else parse_instant(start, unit, "start", feed.zone),
         _whole("partitions", options.get("partitions", str(PARTITIONS))),
     )
 

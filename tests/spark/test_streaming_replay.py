@@ -154,6 +154,19 @@ def stream(folder: Path, **options: Any) -> Any:
     return Source(given | {k: str(v) for k, v in options.items()}).streamReader(None)
 
 
+@pytest.mark.parametrize(("zone", "hours"), [("Europe/Berlin", 2), ("UTC", 0), (None, 0)])
+def test_a_start_without_an_offset_is_of_the_streams_zone(
+    zone: str | None, hours: int, tmp_path: Path
+) -> None:
+    times = pa.array([0], pa.timestamp("us", zone))
+    for side in ("left", "right"):
+        pq.write_table(pa.table({"t": times}), tmp_path / f"{side}.parquet")
+    given = {side: str(tmp_path / f"{side}.parquet") for side in ("left", "right")}
+    found = parse({**given, "time": "t", "start": "2024-07-01"})
+    begin = dt.datetime(2024, 7, 1, tzinfo=dt.UTC) - dt.timedelta(hours=hours)
+    assert found.start == round(begin.timestamp()) * 10**6
+
+
 def batches(reader: Any, limit: Any = None) -> list[tuple[int, int]]:
     """Return the ticks at which the micro-batches of a stream begin and end."""
     at = reader.initialOffset()
