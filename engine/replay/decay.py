@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.policies import dgl
 from engine.replay import layout
-from engine.replay.heap import drop_at, heapify, precedes, rise, sink_from_top, without_gone
+from engine.replay.heap import drop_at, heapify, precedes, rise, sink_near, without_gone
 from engine.replay.layout import Memory
 from engine.replay.memory import insert, remove
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth
@@ -105,9 +105,9 @@ def _settle(memory: Memory, keys: Records, lost: float) -> bool:
                 drop_at(heap, n[layout.HEAP], _TOP, keys, _SLOTS)
                 n[layout.HEAP] -= 1
             elif memory.value[nth(slot.place)] != heap[0].priority:
-                sink_from_top(
-                    heap, n[layout.HEAP], memory.value[nth(slot.place)], slot.importance, slot.m,
-                    slot.seq, what,
+                sink_near(
+                    heap, n[layout.HEAP], _TOP, memory.value[nth(slot.place)], slot.importance,
+                    slot.m, slot.seq, what, keys, _SLOTS,
                 )  # fmt: skip
             elif dgl.priority(memory.value[nth(slot.place)], lost) > 0.0:
                 break
@@ -253,13 +253,13 @@ def replace(
     if n[layout.ZERO] > 0 and zero[0].what == at:
         if priority == 0.0:
             at = insert(memory, keys, side, key, ts, row, seq, importance, value, m)
-            sink_from_top(zero, n[layout.ZERO], importance, m, 0.0, seq, at)
+            sink_near(zero, n[layout.ZERO], _TOP, importance, m, 0.0, seq, at, keys, _SLOTS)
             return at
         drop_at(zero, n[layout.ZERO], _TOP, keys, _SLOTS)
         n[layout.ZERO] -= 1
     elif heap[0].what == at:
         at = insert(memory, keys, side, key, ts, row, seq, importance, value, m)
-        sink_from_top(heap, n[layout.HEAP], value, importance, m, seq, at)
+        sink_near(heap, n[layout.HEAP], _TOP, value, importance, m, seq, at, keys, _SLOTS)
         return at
     return put(memory, keys, side, key, ts, row, seq, importance, value, m, priority)
 

@@ -99,25 +99,28 @@ def sink(
 
 
 @kernel
-def sink_from_top(
-    heap: Records, n: Integer, priority: float, importance: float, m: float, seq: Integer,
-    what: Integer,
+def sink_near(
+    heap: Records, n: Integer, i: Integer, priority: float, importance: float, m: float,
+    seq: Integer, what: Integer, keys: Records, side: Integer,
 ) -> None:  # fmt: skip
-    """Put a rank of a slot at the top of a heap of `n`, or below. O(log n).
+    """Put a rank at position `i` or below in a heap of `n`. O(log n).
 
-    Top-down: for ranks that often belong near the top, as those do that take their top's place.
+    Top-down: for ranks that often belong near `i`, as those do that take their own's place.
     """
-    i = np.int64(0)
-    child = np.int64(1)
+    child = 2 * i + 1
     while child < n:
         if child + 1 < n:
             child = _lesser(heap, child)
         if precedes(priority, importance, m, seq, heap[nth(child)]):
             break
         heap[nth(i)] = heap[nth(child)]
+        if side >= 0:
+            keys[nth(2 * heap[nth(i)].what + side)].at = i
         i = child
         child = 2 * i + 1
     _put(heap, i, priority, importance, m, seq, what)
+    if side >= 0:
+        keys[nth(2 * what + side)].at = i
 
 
 @kernel

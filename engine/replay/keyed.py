@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.facts.key_links import KeyLinks, linked_key, next_link, span
-from engine.replay.heap import BY_IMPORTANCE, drop_at, grown, precedes, rise, sink, without
+from engine.replay.heap import BY_IMPORTANCE, drop_at, grown, precedes, rise, sink_near, without
 from engine.replay.layout import CLEAN, COUNT, DIRTY, HEAP, Memory
 from engine.replay.memory import insert, remove
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth
@@ -45,7 +45,7 @@ def refresh(memory: Memory, keys: Records, side: Integer, key: Integer, m: float
     elif precedes(priority, least.importance, m, least.seq, heap[nth(at)]):
         rise(heap, at, _TOP, priority, least.importance, m, least.seq, key, keys, side)
     else:
-        sink(heap, n[HEAP], at, priority, least.importance, m, least.seq, key, keys, side)
+        sink_near(heap, n[HEAP], at, priority, least.importance, m, least.seq, key, keys, side)
 
 
 @kernel
