@@ -66,7 +66,7 @@ def _by_digits(
     for digit in range(starts.shape[0]):
         total = np.int64(0)
         for own in range(starts.shape[1]):
-            number = int(starts[digit, own])
+            number = starts[digit, own]
             starts[digit, own] = total
             total += number
     source, target = codes, spare
@@ -74,9 +74,9 @@ def _by_digits(
         below = bits + np.uint64(digit * _DIGIT)
         for i in range(source.size):
             word = source[i]
-            own = np.int64((word >> below) & mask)
-            target[starts[digit, own]] = word
-            starts[digit, own] += 1
+            value = np.int64((word >> below) & mask)
+            target[starts[digit, value]] = word
+            starts[digit, value] += 1
         source, target = target, source
     return source
 
