@@ -23,7 +23,7 @@ from engine.runtime.bits import BLOCK
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import NONE, Floats, Ints
 
-PART_TUPLES = 1 << 15
+PART_TUPLES = 3 << 13
 """Tuples whose ids are given at once, or `_TURNS` as many as are unexpired."""
 _TURNS = 3
 _MOST = np.iinfo(np.int32).max

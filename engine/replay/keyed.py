@@ -2,8 +2,12 @@
 
 Residents of one key share their match count m, so their order among themselves never changes: it
 is (importance, seq), whatever m. Each key keeps its residents in a pairing heap in that order, and
-a heap of keys ranks each key by its least resident. A change of m moves one key, however many
+a heap of keys ranks each key by its least resident. A change of m concerns one key, however many
 residents it has. O(log K) amortised a change, independent of key repetition.
+
+An entry of the heap is never above its key's rank, but may be below it: most ranks rise for an
+instant, by an arrival that is not admitted, and fall again. A key that rose is moved when it comes
+to the top.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ def detach(memory: Memory, keys: Records, side: Integer, at: Integer) -> None:
 
 @kernel
 def refresh(memory: Memory, keys: Records, side: Integer, key: Integer, m: float) -> None:
-    """Move a key to the place of its least resident and its match count. O(log K)."""
+    """Note a key's match count, and move it if it ranks lower than before or is new. O(log K)."""
     heap, n = memory.heap, memory.n
     mine = keys[nth(2 * key + side)]
     at = np.int64(mine.at)
@@ -38,14 +42,28 @@ def refresh(memory: Memory, keys: Records, side: Integer, key: Integer, m: float
             n[HEAP] -= 1
         return
     least = memory.slots[nth(mine.root)]
+    least.m = m
     priority = least.importance * m
     if at == NONE:
         rise(heap, n[HEAP], _TOP, priority, least.importance, m, least.seq, key, keys, side)
         n[HEAP] += 1
     elif precedes(priority, least.importance, m, least.seq, heap[nth(at)]):
         rise(heap, at, _TOP, priority, least.importance, m, least.seq, key, keys, side)
-    else:
-        sink_near(heap, n[HEAP], at, priority, least.importance, m, least.seq, key, keys, side)
+
+
+@kernel
+def settle(memory: Memory, keys: Records, side: Integer) -> None:
+    """Have the key of least rank, of one or more, at the top of the heap. O(log K) amortised."""
+    heap = memory.heap
+    while True:
+        key = np.int64(heap[0].what)
+        least = memory.slots[nth(keys[nth(2 * key + side)].root)]
+        if heap[0].seq == least.seq and heap[0].m == least.m:
+            return
+        sink_near(
+            heap, memory.n[HEAP], _TOP, least.importance * least.m, least.importance, least.m,
+            least.seq, key, keys, side,
+        )  # fmt: skip
 
 
 @kernel
@@ -85,6 +103,9 @@ def admit(
     dropped = np.int64(NONE)
     if n[COUNT] >= budget:
         if budget == 0 or precedes(importance * m, importance, m, seq, heap[0]):
+            return key  # what ranks below the top's entry ranks below all
+        settle(memory, keys, side)
+        if precedes(importance * m, importance, m, seq, heap[0]):
             return key
         dropped = drop_least(memory, keys, side)
     put(memory, keys, side, key, ts, row, seq, importance, m)
@@ -93,7 +114,7 @@ def admit(
 
 @kernel
 def drop_least(memory: Memory, keys: Records, side: Integer) -> Integer:
-    """Drop the resident of least rank and return its key. O(log K) amortised."""
+    """Drop the resident of least rank, as `settle` found it; return its key. O(log K) amortised."""
     dropped, m = np.int64(memory.heap[0].what), memory.heap[0].m
     at = np.int64(keys[nth(2 * dropped + side)].root)
     detach(memory, keys, side, at)

@@ -51,6 +51,7 @@ def _least(
     """
     importance, m = 0.0, 0.0
     if rules.structure == _KEYED:
+        keyed.settle(memory, keys, side)
         top = memory.heap[0]
         at = np.int64(keys[nth(2 * top.what + side)].root)
         priority: float = np.float64(top.priority)
