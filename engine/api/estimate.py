@@ -28,6 +28,7 @@ from engine.options.replay import sided
 from engine.report.estimate_table import estimate_shown
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
+from engine.runtime.time_units import parse_instant
 
 _FACT_TIMES = "fact_begin", "fact_end", "fact_time"
 
@@ -263,8 +264,13 @@ def _of_several(
 
 def _on(given: Given, files: Files, more: Mapping[str, str]) -> Given:
     """Return the options on files, which may have plain numbers in place of seconds."""
-    unit = {} if files.unit is None else {"time_unit": files.unit}
-    return Given(given.options, {**given, **more, **unit})
+    found = Given(given.options, {**given, **more})
+    if files.unit is not None:
+        found["time_unit"] = files.unit
+        if given.get("start_ts") is not None:
+            zone = next(iter(files.kinds.values())).tz
+            found["start_ts"] = str(parse_instant(given["start_ts"], files.unit, "start_ts", zone))
+    return found
 
 
 def _found(made: Estimation, files: Files, name: str, time: str) -> EstimateFound:

@@ -122,16 +122,18 @@ def staged(
     job = job_of(files)
     seconds = have_seconds(tables, job)
     if seconds:
-        files.update(_in_seconds(job, files))
+        assert tables.left is not None  # noqa: S101 - as `have_seconds` says
+        zone = tables.left.schema.field(job.left_roles.time).type.tz
+        files.update(_in_seconds(job, files, zone))
     tables.write(folder, job, seconds=seconds)
     return tables, files, "s" if seconds else None
 
 
-def _in_seconds(job: JobOptions, given: Given) -> dict[str, str]:
+def _in_seconds(job: JobOptions, given: Given, zone: str | None) -> dict[str, str]:
     """Return the durations and points in time as whole seconds."""
     found = {}
     if job.start_ts is not None:
-        found["start_ts"] = str(parse_instant(job.start_ts, "s", "start_ts"))
+        found["start_ts"] = str(parse_instant(job.start_ts, "s", "start_ts", zone))
     if "windows" in given:
         return found | {"windows": ",".join(map(str, parse_windows(given["windows"], "s")))}
     for side, window in zip(SIDES, (job.window_left, job.window_right), strict=True):

@@ -17,6 +17,7 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any
 
+import numba.experimental.function_type  # noqa: F401 - adds types; later, threads look them up
 from llvmlite import binding as llvm
 from numba import _dynfunc
 from numba.core import codegen, types

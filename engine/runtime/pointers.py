@@ -36,8 +36,7 @@ class Pointer(Pointed):
 
 @cache
 def _type_of(signature: str) -> Any:  # noqa: ANN401 - numba's
-    """Return the type of a pointer."""
-    import numba.experimental.function_type  # noqa: F401, PLC0415 - tells numba how to take it
+    """Return the type of a pointer; `engine.runtime.entries` tells numba how to take it."""
     from numba.core import sigutils, types  # noqa: PLC0415 - numba is slow to load
 
     arguments, returned = sigutils.normalize_signature(signature)

@@ -264,6 +264,6 @@ def measures(
         rows = np.diff(spread.before(edges))
         some = rows > 1e-9
         alike[some] *= np.sqrt(np.diff(own_weights.before(edges))[some] / rows[some])
-    tuples /= tuples.sum()
+    tuples /= max(tuples.sum(), _LITTLE)
     found = [part / part.sum() if part.any() else tuples for part in (pairs, alike)]
     return Measures(found[0], tuples, found[1])

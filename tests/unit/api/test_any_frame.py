@@ -481,6 +481,42 @@ def test_whole_seconds_are_ticks_in_estimates_and_allocations() -> None:
     assert in_ticks.outputs.equals(in_text.outputs)
 
 
+def counted(found: Any) -> float:
+    """Return the outputs of a replay or a bound, or those that are estimated."""
+    exact = found.report["exact"]
+    return float(exact["outputs"] if "outputs" in exact else found.outputs["estimate"][0].as_py())
+
+
+@pytest.mark.parametrize("task", ["replay", "bound", "estimate", "several"])
+def test_a_start_without_an_offset_is_of_the_times_zone_in_seconds_too(task: str) -> None:
+    found = []
+    for unit in ("us", "s"):
+        sides = [
+            own.set_column(0, "at", own["at"].cast(pa.timestamp(unit, ZONE)))
+            for own in (LEFT, RIGHT)
+        ]
+        given: dict[str, Any] = {"time": "at", "window": "30s", "start_ts": "2024-05-01T00:05"}
+        if task == "several":
+            streams = dict(zip("ab", sides, strict=True))
+            found.append(
+                winnow.estimate(streams, **given, predicate="equi:item", aggregates="count")
+            )
+            continue
+        more = {"bound": {"memory": 20}, "estimate": {"aggregates": "count"}}.get(task, {})
+        found.append(getattr(winnow, task)(*sides, **given, **more, on="item"))
+    assert 0 < counted(found[0]) == counted(found[1]) < exact_outputs("30s")
+
+
+def test_a_join_that_begins_after_its_streams_end_is_empty() -> None:
+    given: dict[str, Any] = {**JOIN, "window": "30s", "start_ts": "2024-05-02"}
+    found = winnow.estimate(LEFT, RIGHT, **given, aggregates=["count", "avg(importance)"])
+    [line] = found.outputs.to_pylist()
+    assert [line[name] for name in ("estimate", "low", "high")] == [0, 0, 0]
+    [line] = found.aggregates["avg(importance)"].to_pylist()
+    assert line["estimate"] is None or line["estimate"] != line["estimate"]
+    assert winnow.replay(LEFT, RIGHT, **given).report["exact"]["outputs"] == 0
+
+
 def test_a_stream_s_name_is_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(SpecError, match=r"\.\./up"):

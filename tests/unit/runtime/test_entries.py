@@ -135,3 +135,21 @@ def test_a_second_process_finds_what_the_first_compiled_also_where_it_only_reads
     monkeypatch.setenv("WINNOW_CACHE", str(tmp_path / "second"))
     monkeypatch.setenv("WINNOW_KERNELS", str(tmp_path / "first" / "numba"))
     assert not compiled()
+
+
+def test_types_are_all_known_before_threads_look_them_up() -> None:
+    """Numba looks them up in a dictionary that must not change meanwhile."""
+    program = """
+import engine.runtime.entries
+from numba.core.registry import cpu_target
+from numba.core.typing.typeof import typeof_impl
+before = len(typeof_impl.registry)
+from engine.runtime.pointers import Pointer
+Pointer(abs, "float64(float64)")._numba_type_
+cpu_target.target_context.refresh()
+print(len(typeof_impl.registry) - before)
+"""
+    done = subprocess.run(  # noqa: S603 - this program
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "0"
