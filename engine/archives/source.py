@@ -158,7 +158,7 @@ def stored_bytes(places: Iterable[str]) -> int:
     """Return what the files of archives have in storage, as far as these are there."""
     total = 0
     for place in places:
-        with suppress(InputError, OSError):  # whoever opens the archive tells what is wrong
+        with suppress(InputError, OSError, pa.ArrowException):  # told by whoever opens it
             total += sum(storage.sizes_of(_find(source_of(place), "an")))
     return total
 

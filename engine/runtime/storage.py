@@ -137,7 +137,7 @@ def sizes_of(paths: Sequence[str]) -> list[int]:
     stored = [located(own) for own in paths if isinstance(own, Uri)]
     if not stored:
         return [Path(path).stat().st_size for path in paths]
-    return [info.size for info in stored[0][0].get_file_info([path for _, path in stored])]
+    return [info.size or 0 for info in stored[0][0].get_file_info([path for _, path in stored])]
 
 
 def opened(uri: Uri) -> pa.NativeFile:
