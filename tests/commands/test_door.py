@@ -161,7 +161,7 @@ def test_other_shells_know_every_command_and_option(scripts: Path, shell: str) -
     program = shutil.which(shell)
     if program is not None:
         check = subprocess.run(  # noqa: S603 - ours
-            [program, "--no-execute", scripts / shell], capture_output=True, text=True, check=True
+            [program, "-n", scripts / shell], capture_output=True, text=True, check=True
         )
         assert not check.stderr
 
