@@ -19,6 +19,9 @@ from gpu_kernels.pool import Pool, no_pool
 
 TUPLES = 1_000_000
 """Of a kind that a process replays by the kernel for all before the kind's own is compiled."""
+FEW = 20_000
+"""Of a kind that a process replays by the kernel for all where that is there: the kind's own takes
+longer to load."""
 LANE_TUPLES = 100_000
 """Lanes of more never begin with it."""
 _REPLAYED: Counter[tuple[type, bool]] = Counter()
@@ -46,6 +49,7 @@ class Kernels:
         self._spares = spares
         self._settled = NEVER or rows > LANE_TUPLES
         self._asked = False
+        self._there: bool | None = None
 
     def choose(self, tuples: int, arguments: tuple[Any, ...]) -> tuple[ReplayRules, Pool | None]:
         """Return the rules and the pool, whose types tell the kernel, for a batch.
@@ -62,17 +66,19 @@ class Kernels:
         if LEFT.is_some():  # interpreted; what that is too much for may be compiled
             return self._common if self._spares else self._own
         _REPLAYED[self._kind] += tuples
-        self._settled = _REPLAYED[self._kind] > TUPLES or self._is_settled(arguments)
+        self._settled = not self._is_spared(_REPLAYED[self._kind], arguments)
         return self._own if self._settled else self._common
 
-    def _is_settled(self, arguments: tuple[Any, ...]) -> bool:
-        """Return whether the kind's own kernel is to be taken; the disk is asked once a lane."""
-        if self._asked:
+    def _is_spared(self, replayed: int, arguments: tuple[Any, ...]) -> bool:
+        """Return whether the kernel for all is to be taken; the disk is asked once a lane."""
+        if replayed > TUPLES:
             return False
-        self._asked = True
-        if _is_there(self._own, arguments):
+        if self._there is None:
+            self._there = _is_there(self._common, arguments)
+        if self._asked or (self._there and replayed <= FEW):
             return True
-        return not (self._spares or _is_there(self._common, arguments))
+        self._asked = True
+        return (self._spares or self._there) and not _is_there(self._own, arguments)
 
 
 def _is_there(ends: tuple[ReplayRules, Pool | None], arguments: tuple[Any, ...]) -> bool:

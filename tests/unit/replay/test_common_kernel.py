@@ -44,6 +44,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     monkeypatch.setattr(common.Kernels, "choose", noted)
     monkeypatch.setattr(common, "TUPLES", 10**9)
     monkeypatch.setattr(common, "LANE_TUPLES", 10**9)
+    monkeypatch.setattr(common, "FEW", 0)
     monkeypatch.setattr(common, "_REPLAYED", Counter())
     monkeypatch.setattr(common, "_is_there", lambda ends, _: isinstance(ends[0], CommonRules))
     return found
@@ -110,6 +111,19 @@ def test_the_own_kernel_is_preferred_where_it_is_there(
     monkeypatch.setattr(common, "_is_there", lambda *_: True)
     run(CASE)
     assert used == [False]
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_few_tuples_are_replayed_by_the_kernel_for_all_where_it_is_there(
+    there: bool, used: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(common, "FEW", 2 * ROWS)
+    monkeypatch.setattr(
+        common, "_is_there", lambda ends, _: there or not isinstance(ends[0], CommonRules)
+    )
+    for _ in range(3):
+        run(CASE)
+    assert used == [there, there, False]
 
 
 @pytest.mark.parametrize("spares", [False, True])
