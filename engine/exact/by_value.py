@@ -108,7 +108,7 @@ def ascending(values: Floats) -> tuple[Ints, Floats]:
     """Return the stable order of values, none of them NaN, and the values in it. O(n).
 
     O(n log n) where leading bits hardly tell values apart. Measured on 20,000 and on 600,000
-    values: 0.15 and 12 ms, where ``numpy.argsort`` takes 0.8 and 50.
+    values: 0.16 and 15 ms, where ``numpy.argsort`` takes 1.1 and 42, or 1.6 and 73 if stable.
 
     Examples
     --------

@@ -91,7 +91,7 @@ def open_job(options: JobOptions) -> Archives:
     else:
         fact = open_facts(options.fact, streams)
         unit = check_streams(*streams[0], *streams[1]).unit
-    zone = getattr(left.schema.field(options.left_roles.time).type, "tz", None)
+    zone = left.zone_of(options.left_roles.time)
     return Archives(left, right, stated_unit(unit, options.time_unit), fact, zone)
 
 

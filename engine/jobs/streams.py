@@ -43,7 +43,7 @@ class StreamSource(NamedTuple):
     @property
     def zone(self) -> str | None:
         """The time zone of its times."""
-        return getattr(self.archive.schema.field(self.roles.time).type, "tz", None)
+        return self.archive.zone_of(self.roles.time)
 
 
 def open_source(given: str | pa.Table, side: str) -> Source:

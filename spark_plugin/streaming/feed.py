@@ -66,8 +66,7 @@ class Feed:
     def zone(self) -> str | None:
         """Time zone of the left stream's times."""
         left = self.streams[0]
-        zone: str | None = getattr(left.archive.schema.field(left.roles.time).type, "tz", None)
-        return zone
+        return left.archive.zone_of(left.roles.time)
 
     @property
     def digest(self) -> str:
