@@ -130,6 +130,14 @@ def test_a_cell_is_the_same_whatever_the_others_and_the_executor(tmp_path: Path)
     assert len(many) == 3
 
 
+def test_the_first_seed_draws_the_slices(tmp_path: Path) -> None:
+    steady(tmp_path)
+    given = {"windows": 9, "memory": "20%", "policies": "simp", "within": "9%"}
+    found = [swept(tmp_path, **given, seeds=seeds).table["recall"] for seeds in (0, [3, 0], 3)]
+    assert found[0] != found[1]
+    assert found[1] == found[2]
+
+
 def test_a_sweep_of_everything_has_no_columns_of_estimates(tmp_path: Path) -> None:
     found = swept(drifting(tmp_path))
     assert not {*INTERVALS, "stretches", "no_interval"} & {*found.table.column_names}

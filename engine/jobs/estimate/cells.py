@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,6 +19,8 @@ from engine.sampling.aggregates.estimate import in_order
 from engine.sampling.aggregates.layout import GroupIds
 from engine.sampling.stretches.interval import (
     DOMINATED,
+    FEWEST,
+    FEWEST_POOLED,
     Answer,
     Cell,
     allowing,
@@ -29,9 +32,12 @@ from engine.sampling.stretches.needed import (
     Places,
     Sampled,
 )
+from engine.sampling.stretches.pooled import pooled
 
-_Placed: TypeAlias = tuple[tuple[int | None, int, int], int, Cell]
-"""A cell, with its window and the places of its slices, and its group."""
+Window: TypeAlias = tuple[int | None, int, int]
+"""A window of time, with the places of its first slice and of that after its last."""
+_Placed: TypeAlias = tuple[Window, int, Cell]
+"""A cell, with its window and its group."""
 
 
 class Estimated(NamedTuple):
@@ -145,29 +151,23 @@ class Cells:
             found.append((group, own))
         return found
 
-    @property
-    def windows(self) -> list[tuple[int | None, int, int]]:
-        """The aggregate's windows with the places of their first slices, and of those after."""
-        edges, panes = self._plan.edges, self.spec.windows
-        if not panes.every:
-            return [(None, 0, edges.size - 1)]
-        found: list[tuple[int | None, int, int]] = []
-        for window in panes.windows(int(edges[0]), int(edges[-1]) - 1):
-            ends = [panes.begin(window), panes.end(window)]
-            begin, end = np.searchsorted(edges[:-1], ends).tolist()
-            found.append((window, begin, end))
-        return found
+    def by_time(self, confidence: float) -> list[Answer]:
+        """Return what parts of time have in all groups, each with an interval for itself."""
+        times = self._plan.times.tolist()
+        parts: list[Window] = [(None, *ends) for ends in pairwise(times)]
+        return self._answers(
+            [(one, 0, own) for one in parts for _, own in self.cells(*one[1:])], confidence
+        )
 
     def estimated(self, confidence: float, earlier: Sequence[Earlier] = ()) -> Estimated:
         """Return the estimates; all intervals together cover with this confidence.
 
         Where there are no groups, they allow for what earlier rounds foresee.
         """
-        average = self.spec.function == "avg"
-        windows = self.windows
+        windows = windows_of(self._plan, self.spec)
         cells = [(one, group, own) for one in windows for group, own in self.cells(*one[1:])]
         level = 1 - (1 - confidence) / max(1, len(cells))
-        answers = [self._own.told(answer(own, level, average=average)) for _, _, own in cells]
+        answers = self._answers(cells, level)
         if self.ids is None:
             answers = [
                 allowing(own, own.within, [one.foreseen(i) for one in earlier])
@@ -177,10 +177,26 @@ class Cells:
             np.array([one[1] for one, _, _ in cells], np.int64),
             np.array([one[2] for one, _, _ in cells], np.int64),
             np.full(len(cells), level),
+            FEWEST if len(windows) == 1 else FEWEST_POOLED,
         )
         return Estimated(
             self._table(cells, answers), answers, self._anticipated(places, cells, answers)
         )
+
+    def _answers(self, cells: Sequence[_Placed], level: float) -> list[Answer]:
+        """Return what cells have; those with few slices go by all windows of their group."""
+        average = self.spec.function == "avg"
+        by_group: dict[int, list[Cell]] = {}
+        for _, group, own in cells:
+            by_group.setdefault(group, []).append(own)
+        together = {
+            group: pooled(own, average=average) if len(own) > 1 else None
+            for group, own in by_group.items()
+        }
+        return [
+            self._own.told(answer(own, level, average=average, pooled=together[group]))
+            for _, group, own in cells
+        ]
 
     def _anticipated(
         self, places: Places, cells: Sequence[_Placed], answers: Sequence[Answer]
@@ -244,6 +260,19 @@ class Cells:
         joined = [int(np.diff(np.searchsorted(places, one[1:]))[0]) for one, _, _ in cells]
         columns["stretches"] = pa.array(joined, pa.int64())
         return in_order(pa.table(columns), len(self.spec.by) + 1)
+
+
+def windows_of(plan: Plan, spec: AggregateSpec) -> list[Window]:
+    """Return the windows of an aggregate."""
+    edges, panes = plan.edges, spec.windows
+    if not panes.every:
+        return [(None, 0, edges.size - 1)]
+    found: list[Window] = []
+    for window in panes.windows(int(edges[0]), int(edges[-1]) - 1):
+        ends = [panes.begin(window), panes.end(window)]
+        begin, end = np.searchsorted(edges[:-1], ends).tolist()
+        found.append((window, begin, end))
+    return found
 
 
 def _outputs(cell: Cell) -> float:

@@ -87,7 +87,11 @@ class Estimating(ABC):
     sizes: Floats = field(init=False)
 
     def __post_init__(self) -> None:
-        self.sizes = self.plan.measures.sizes(self.plan.measures.first)
+        self.sizes = self.sized(self.plan.measures.first)
+
+    def sized(self, shares: Floats) -> Floats:
+        """Return what each slice is worth joining, of which so much goes by each measure."""
+        return self.plan.measures.sizes(shares)
 
     @abstractmethod
     def estimates(self, own: Seen, earlier: Sequence[Sequence[Earlier]]) -> Sequence[Estimates]:
@@ -189,8 +193,7 @@ class Estimating(ABC):
         """Set the sizes of slices by what those of a round came to."""
         places = np.concatenate(own.places)
         totals = self.totals([self.joins.found[place] for place in places.tolist()])
-        measures = self.plan.measures
-        self.sizes = measures.sizes(measures.shares(places, own.chance[places], totals))
+        self.sizes = self.sized(self.plan.measures.shares(places, own.chance[places], totals))
 
     def _first(self) -> int:
         """Return the slices of the first round."""

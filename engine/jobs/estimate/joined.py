@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.jobs.estimate.cells import Cells, Estimated
+from engine.jobs.estimate.cells import Cells, Estimated, windows_of
 from engine.jobs.estimate.decide import PILOT, Estimating, Outcome
 from engine.jobs.estimate.draw import Joins
 from engine.jobs.estimate.keys import cost_of_keys, has_keys, with_keys
@@ -35,6 +35,7 @@ from engine.runtime.executors import Stages
 from engine.runtime.jit import Floats
 from engine.runtime.streams import SIDES
 from engine.sampling.stretches.interval import Answer, answer
+from engine.sampling.stretches.slices import evened
 
 
 def estimate_join(options: EstimateOptions, stages: Stages) -> Estimation:
@@ -100,7 +101,7 @@ def _estimated(
     with stages.timed("stretches"):
         asked = Joining(limits_of(options), plan, joins, stages.progress, plan, options.sizes)
         outcome = asked.run()
-    by_time = time_table(plan, lambda begin, end: asked.between(outcome.seen, begin, end))
+    by_time = time_table(plan, asked.by_time(outcome.seen))
     tables = {
         spec.text: own.table for spec, own in zip(options.specs, outcome.estimates, strict=True)
     }
@@ -154,8 +155,14 @@ class Joining(Estimating):
         if plan is None:
             return False
         self.join = self.plan = self.joins.plan = plan
-        self.sizes = plan.measures.sizes(plan.measures.first)
+        self.sizes = self.sized(plan.measures.first)
         return True
+
+    def sized(self, shares: Floats) -> Floats:
+        """Return what each slice is worth joining, so that no window has too few."""
+        specs = self.join.recipe.specs
+        finest = max((windows_of(self.join, one) for one in specs), key=len)
+        return evened(super().sized(shares), [one[1:] for one in finest])
 
     def estimates(self, own: Seen, earlier: Sequence[Sequence[Earlier]]) -> list[Estimated]:
         """Return the estimates of every aggregate."""
@@ -166,14 +173,14 @@ class Joining(Estimating):
 
     def first(self, own: Seen) -> Answer:
         """Return the first aggregate over all of its windows and groups."""
-        return self.between(own, 0, self.plan.slices)
-
-    def between(self, own: Seen, begin: int, end: int) -> Answer:
-        """Return the first aggregate over its groups, in slices from one place to another."""
         cells = Cells(self.join, own, 0, grouped=False)
-        [(_, cell)] = cells.cells(begin, end)
+        [(_, cell)] = cells.cells(0, self.plan.slices)
         average = cells.spec.function == "avg"
         return own.told(answer(cell, self.limits.confidence, average=average))
+
+    def by_time(self, own: Seen) -> list[Answer]:
+        """Return the first aggregate over its groups, by parts of time."""
+        return Cells(self.join, own, 0, grouped=False).by_time(self.limits.confidence)
 
     def totals(self, found: Sequence[Joined]) -> Floats:
         """Return what slices came to, a column an aggregate."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from engine.runtime.jit import Floats, Ints
 from engine.sampling.stretches.interval import Answer, Cell, allowing, answer
 from engine.sampling.stretches.lead_in import LeftOver, left_over, with_left_over
 from engine.sampling.stretches.needed import Anticipated, Entries, Places, Sampled
+from engine.sampling.stretches.pooled import pooled
 
 RECALL, IMPORTANCE_RECALL, OUTPUTS, IMPORTANCE = MEASURES = (
     "recall", "importance_recall", "outputs", "importance",
@@ -30,7 +32,10 @@ _LEARNS = (
 
 DOUBTED = 0.1
 """Share of the recalls whose intervals may be doubted, up to which no more is drawn for them."""
-_BY_TIME = "everything was replayed at once: winnow replay tells what was lost by time"
+_BY_TIME = Answer(
+    math.nan, math.nan, math.nan, math.nan,
+    "everything was replayed at once: winnow replay tells what was lost by time", math.nan, 0,
+)  # fmt: skip
 
 
 class Reached(NamedTuple):
@@ -71,14 +76,25 @@ class Replaying(Estimating):
 
     def first(self, own: Seen) -> Answer:
         """Return the recall of the first cell."""
-        return self.between(own, 0, self.plan.slices)
-
-    def between(self, own: Seen, begin: int, end: int) -> Answer:
-        """Return the recall of the first cell in slices from one place to another."""
         if own.whole:
-            return Answer(math.nan, math.nan, math.nan, math.nan, _BY_TIME, math.nan, 0)
-        part = _Part(self.replays, own, begin, end)
+            return _BY_TIME
+        part = _Part(self.replays, own, 0, self.plan.slices)
         return part.cell(0, self.limits.confidence)[0].answers[RECALL]
+
+    def by_time(self, own: Seen) -> list[Answer]:
+        """Return the recall of the first cell, by parts of time."""
+        ends = [*pairwise(self.plan.times.tolist())]
+        if own.whole:
+            return [_BY_TIME] * len(ends)
+        confidence = self.limits.confidence
+        parts = [_Part(self.replays, own, *one) for one in ends]
+        every = _Part(self.replays, own, 0, self.plan.slices).cell(0, confidence)[0]
+        if every.left_over is None or every.answers[RECALL].reason == _LEARNS:
+            return [one.cell(0, confidence)[0].answers[RECALL] for one in parts]
+        cells = [one.first_recall() for one in parts]
+        alike = pooled(cells, average=True)
+        found = [answer(one, confidence, average=True, pooled=alike) for one in cells]
+        return [with_left_over(own.told(one), every.left_over, confidence, 1.0) for one in found]
 
     def totals(self, found: Sequence[Replayed]) -> Floats:
         """Return the outputs of the exact joins, and those of the replays on average."""
@@ -230,10 +246,17 @@ class _Part:
         found = np.array([one.exact[windows] for one in self._found], np.float64)
         return found.reshape(-1, 2)
 
-    def _answer(self, values: Floats, confidence: float, *, average: bool = False) -> Answer:
+    def first_recall(self) -> Cell:
+        """Return what slices kept of the first cell's outputs, and what the exact join has."""
+        exact = self._exact_values(self._plan.cells[0][0].settings.windows)
+        return self._cell(np.column_stack([self._values[:, 0, 0], exact[:, 0]]))
+
+    def _cell(self, values: Floats) -> Cell:
         n = len(self._certain)
-        cell = Cell(values[:n].sum(axis=0), values[n:], self._sizes, self._chance, self._size)
-        return self._own.told(answer(cell, confidence, average=average))
+        return Cell(values[:n].sum(axis=0), values[n:], self._sizes, self._chance, self._size)
+
+    def _answer(self, values: Floats, confidence: float, *, average: bool = False) -> Answer:
+        return self._own.told(answer(self._cell(values), confidence, average=average))
 
     def _weights(self) -> Floats:
         """Return how many slices each stands for."""

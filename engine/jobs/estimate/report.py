@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,23 +42,13 @@ def until(options: AnyEstimate, begun: float) -> float | None:
     return None if options.seconds is None else begun + options.seconds
 
 
-def time_table(plan: Slices, between: Callable[[int, int], Answer]) -> pa.Table:
-    """Return the first estimate by parts of time.
+def time_table(plan: Slices, found: Sequence[Answer]) -> pa.Table:
+    """Return the first estimate by the plan's parts of time.
 
     Columns begin and end (ticks, int64), estimate, low, high (float64) and no_interval (string).
     Each interval is for itself.
-
-    Parameters
-    ----------
-    plan : Slices
-    between : callable
-        Returns the estimate of the slices from one place to another.
     """
     times = plan.times
-    found = [
-        between(begin, end)
-        for begin, end in zip(times[:-1].tolist(), times[1:].tolist(), strict=True)
-    ]
     columns = {"begin": pa.array(plan.edges[times[:-1]]), "end": pa.array(plan.edges[times[1:]])}
     for name in ("estimate", "low", "high"):
         numbers = np.array([getattr(one, name) for one in found], np.float64)

@@ -55,7 +55,7 @@ def _estimate_points(limits: Limits, part: GridPart) -> Swept:
     outcome, plan = None, None
     if lanes.files:
         layout = lay_out(points, settings, lanes, part.profile)
-        plan = _plan(points, settings, lanes, layout)
+        plan = _plan(points, settings, lanes, layout, part.base.seed)
         joins = Joins(plan, stages.executor, part.base.seed)
         asked = _Sampling(limits, plan, joins, stages.progress, plan)
         with stages.timed("replay"):
@@ -84,7 +84,7 @@ class _Sampling(Replaying):
 
 
 def _plan(
-    points: Sequence[Point], settings: Settings, lanes: JobLanes, layout: Layout
+    points: Sequence[Point], settings: Settings, lanes: JobLanes, layout: Layout, seed: int
 ) -> LaneSlices:
     """Return the slices of lanes, once their tuples are counted by time."""
     exact = {point.window: settings[point.number] for point in points}
@@ -107,7 +107,7 @@ def _plan(
     before: Floats = spreads[0].before(edges) + spreads[1].before(edges)
     return LaneSlices(
         edges, measures, tuple(lanes.files), tuple(tuple(own) for own in layout.cells),
-        tuple(exact.values()), settings[points[0].number].seed,
+        tuple(exact.values()), seed,
         executor.slots or executor.threads, span[0], before,
     )  # fmt: skip
 

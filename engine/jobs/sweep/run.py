@@ -81,10 +81,10 @@ def run_sweep(
         )
         for point in points
     }
-    each = base
+    each = replace(base, seed=grid.seeds[0])
     if base.bound is not None:
         shared = base.bound.seconds / len(grid.lanes)
-        each = replace(base, bound=replace(base.bound, seconds=shared))
+        each = replace(each, bound=replace(base.bound, seconds=shared))
     with output_at(options.out) as output:
         swept: list[Swept] = []
         counted: Counted = {}

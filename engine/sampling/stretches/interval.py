@@ -15,7 +15,8 @@ transformation), for samples without the few large ones have too small a mean an
 the total of z, times ``n / (n - 1)``, for R is fitted to them.
 
 *Diagnostics.* Few slices, or one that outweighs the others, do not show how much slices differ:
-there is no interval then.
+there is no interval then. A window of time with few slices has one if those of all windows
+together (`pooled`) tell how much slices differ, relative to the mean of their own window.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from engine.runtime.scipy_late import stdtrit
 
 FEWEST = 10
 """Slices left to chance, at least, for an interval."""
+FEWEST_POOLED = 3
+"""The same of a window of time, where those of all windows tell how much slices differ."""
 SOME = 5
 """Of these, slices with any output of the cell, at least."""
 DOMINANT = 0.6
@@ -40,7 +43,8 @@ DOMINATED = "of the variance of all"
 """Said where one slice has more than that."""
 _SYMMETRIC = 1e-4
 """Skewness below which there is none."""
-_TOO_FEW = f"too few stretches were sampled: {{}}, of {FEWEST} that are needed"
+_TOO_FEW = "too few stretches were sampled: {}, of {} that are needed"
+_RARE = "{} of the sampled stretches have any such output: {} are needed"
 
 
 class Cell(NamedTuple):
@@ -87,6 +91,37 @@ class Answer(NamedTuple):
         return half / abs(self.estimate) if self.estimate else np.inf
 
 
+class Pooled(NamedTuple):
+    """How much the slices of a window differ, by those of several windows."""
+
+    variance: float
+    """Of ratios within a window, over the square of its mean number of outputs over sizes."""
+    free: float
+    """Degrees of freedom."""
+
+
+class Residuals(NamedTuple):
+    """What drawn slices come to over their sizes, and how that differs."""
+
+    value: float
+    """The total, or the average."""
+    outputs: float
+    """The number of outputs over sizes, on average."""
+    units: float
+    """What a residual of 1 in every slice makes of the value."""
+    part: Floats
+    """(n,) float64. Values over sizes; of averages what is left of them by it."""
+    squares: Floats
+    """(n,) float64. Half of the squared differences of neighbours."""
+    rest: Floats
+    """(n,) float64. Chances of neighbours not to be drawn, on average."""
+
+    @property
+    def seen(self) -> bool:
+        """Whether there is any output to tell."""
+        return self.outputs > 0 and np.isfinite(self.value)
+
+
 class Foreseen(NamedTuple):
     """What an earlier sample says of how far an interval reaches."""
 
@@ -95,7 +130,28 @@ class Foreseen(NamedTuple):
     """Slices that it drew by chance."""
 
 
-def answer(cell: Cell, confidence: float, *, average: bool = False) -> Answer:
+def residuals(cell: Cell, *, average: bool) -> Residuals:
+    """Return what the slices of a cell come to over their sizes."""
+    n = cell.sizes.size
+    ratios = cell.values / cell.sizes[:, None]
+    mean = ratios.mean(axis=0) if n else np.zeros(2)
+    totals = cell.certain + cell.size * mean
+    value = float(totals[0] / totals[1] if average and totals[1] else totals[0])
+    part = ratios[:, 0] - value * ratios[:, 1] if average else ratios[:, 0]
+    scale = cell.size / float(totals[1]) if average and totals[1] else cell.size
+    return Residuals(
+        value,
+        float(mean[1]),
+        scale * (math.sqrt(n / (n - 1)) if average and n > 1 else 1.0),
+        part,
+        (part - np.roll(part, 1)) ** 2 / 2,
+        1 - (cell.chance + np.roll(cell.chance, 1)) / 2,
+    )
+
+
+def answer(
+    cell: Cell, confidence: float, *, average: bool = False, pooled: Pooled | None = None
+) -> Answer:
     """Return the total of the values, or their average.
 
     Parameters
@@ -105,6 +161,8 @@ def answer(cell: Cell, confidence: float, *, average: bool = False) -> Answer:
         Of the interval, between 0 and 1.
     average : bool
         Whether the average over the outputs is meant, not the total.
+    pooled : Pooled, optional
+        How much slices differ, for a window with fewer slices than tell it.
 
     Examples
     --------
@@ -115,38 +173,42 @@ def answer(cell: Cell, confidence: float, *, average: bool = False) -> Answer:
     (1960.0, 77.071, 1782, 2138)
     """
     n = cell.sizes.size
-    ratios = cell.values / cell.sizes[:, None]
-    mean = ratios.mean(axis=0) if n else np.zeros(2)
-    totals = cell.certain + cell.size * mean
     none = Answer(np.nan, np.nan, np.nan, np.nan, None, np.nan, n)
-    value = float(totals[0] / totals[1] if average and totals[1] else totals[0])
+    own = residuals(cell, average=average)
     reason = None
     if cell.size and not n:
         reason = "no stretch of it was sampled"
-    elif average and not totals[1]:
+    elif average and not own.outputs and not cell.certain[1]:
         reason = "no sampled stretch has an output with a value"
-    elif not np.isfinite(value):
+    elif not np.isfinite(own.value):
         reason = "a value is not finite"
     if reason is not None:
         return none._replace(reason=reason)
     if not cell.size:
+        value = own.value
         return none._replace(estimate=value, low=value, high=value, error=0.0, apart=1.0)
-    if n < 2:
-        return none._replace(estimate=value, reason=_TOO_FEW.format(n))
-    part = ratios[:, 0] - value * ratios[:, 1] if average else ratios[:, 0]
-    squares = (part - np.roll(part, 1)) ** 2 / 2
-    rest = 1 - (cell.chance + np.roll(cell.chance, 1)) / 2
-    scale = cell.size / float(totals[1]) if average else cell.size
-    fitted = n / (n - 1) if average else 1.0
-    error = scale * float(np.sqrt(fitted * (rest * squares).sum())) / n
-    any_two = float(part.var(ddof=1))
-    apart = min(1.0, float(squares.mean()) / any_two) if any_two else 1.0
-    found = none._replace(estimate=value, error=error, apart=apart)
-    reason = _doubt(cell.values[:, 1] != 0, (part - part.mean()) ** 2)
+    few = pooled is not None and n < FEWEST
+    if n < (FEWEST_POOLED if few else 2):
+        least = FEWEST_POOLED if few else FEWEST
+        return none._replace(estimate=own.value, reason=_TOO_FEW.format(n, least))
+    any_two = float(own.part.var(ddof=1))
+    apart = min(1.0, float(own.squares.mean()) / any_two) if any_two else 1.0
+    found = none._replace(estimate=own.value, apart=apart)
+    some = cell.values[:, 1] != 0
+    if few and pooled is not None:
+        variance = max(float(own.squares.mean()), pooled.variance * own.outputs**2)
+        squares = variance * float(own.rest.sum())
+        reason = _rare(some, n // 2 + 1)
+        free = pooled.free
+    else:
+        squares = float((own.rest * own.squares).sum())
+        reason = _doubt(some, (own.part - own.part.mean()) ** 2)
+        free = None
+    found = found._replace(error=own.units * math.sqrt(squares) / n, reason=reason)
     if reason is not None:
-        return found._replace(reason=reason)
-    down, up = _quantiles(part, confidence)
-    low, high = value - down * error, value + up * error
+        return found
+    down, up = _quantiles(own.part, confidence, free)
+    low, high = own.value - down * found.error, own.value + up * found.error
     if not average:
         low, high = _beyond_what_was_seen(cell, low, high)
     return found._replace(low=low, high=high)
@@ -187,8 +249,13 @@ def allowing(found: Answer, own: float, foreseen: Sequence[Foreseen]) -> Answer:
     )
 
 
-def _quantiles(part: Floats, confidence: float) -> tuple[float, float]:
-    """Return how many standard errors the interval reaches below the estimate, and above it."""
+def _quantiles(part: Floats, confidence: float, free: float | None) -> tuple[float, float]:
+    """Return how many standard errors the interval reaches below the estimate, and above it.
+
+    With so many degrees of freedom, if they are known.
+    """
+    if free is not None:
+        return (float(stdtrit(free, (1 + confidence) / 2)),) * 2
     n, apart = part.size, part - part.mean()
     deviation = float(apart.std())
     if not deviation:
@@ -209,13 +276,15 @@ def _quantiles(part: Floats, confidence: float) -> tuple[float, float]:
 def _doubt(some: NDArray[np.bool_], squares: Floats) -> str | None:
     """Return why the variance of sampled slices is not to be trusted, if it is not."""
     if some.size < FEWEST:
-        return _TOO_FEW.format(some.size)
-    if some.sum() < SOME:
-        return f"{some.sum()} of the sampled stretches have any such output: {SOME} are needed"
+        return _TOO_FEW.format(some.size, FEWEST)
     share = squares.max() / squares.sum() if squares.any() else 0.0
-    if share > DOMINANT:
-        return f"one stretch has {100 * share:.0f} % {DOMINATED} {some.size} sampled"
-    return None
+    dominated = f"one stretch has {100 * share:.0f} % {DOMINATED} {some.size} sampled"
+    return _rare(some, SOME) or (dominated if share > DOMINANT else None)
+
+
+def _rare(some: NDArray[np.bool_], least: int) -> str | None:
+    """Return that too few slices have any output of the cell, if that is so."""
+    return _RARE.format(some.sum(), least) if some.sum() < least else None
 
 
 def _beyond_what_was_seen(cell: Cell, low: float, high: float) -> tuple[float, float]:

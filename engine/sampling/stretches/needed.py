@@ -33,6 +33,8 @@ class Places(NamedTuple):
     end: Ints
     """`begin`, `end`: Places of the first slice of each, and of the one after the last."""
     confidence: Floats
+    fewest: int = FEWEST
+    """Slices left to chance that an interval takes."""
 
     def left(self, sizes: Floats, chance: Floats) -> tuple[Floats, Floats]:
         """Return what is left to chance of each: the share of its size, and draws."""
@@ -124,7 +126,9 @@ class Anticipated:
             relative = np.sqrt(np.maximum(squares, 0.0) * fitted) / self.unit
             unsure = UNSURE * share / np.sqrt(n)
         known = np.where((drawn > 1) & np.isfinite(relative), relative, unsure)
-        return _or_none(self.places.quantiles(n) * known, share, n)
+        reach = np.where(n < self.places.fewest - 0.5, np.inf, self.places.quantiles(n) * known)
+        found: Floats = np.where(share > 0, reach, 0.0)
+        return found
 
     def _by_cell(self, weights: Floats, power: int) -> Floats:
         """Return sums over the sampled slices of weights times values, by cell."""
@@ -141,12 +145,6 @@ class Anticipated:
             - sums[np.searchsorted(places, self.places.begin)]
         )
         return found
-
-
-def _or_none(reach: Floats, share: Floats, n: Floats) -> Floats:
-    """Return how far intervals reach: infinitely if too few slices are drawn by chance."""
-    found: Floats = np.where(n < FEWEST - 0.5, np.inf, reach)
-    return np.where(share > 0, found, 0.0)
 
 
 def draws_needed(

@@ -210,6 +210,29 @@ class Measures(NamedTuple):
         return SHARES[best.argmin()] if best.any() else self.first
 
 
+def evened(sizes: Floats, windows: Sequence[tuple[int, int]]) -> Floats:
+    """Return sizes by which no window of time is drawn from less than half as often as on average.
+
+    Parameters
+    ----------
+    sizes : (slices,) float64
+    windows : sequence of (int, int)
+        Places of the first slice of each window, and of the one after the last.
+
+    Examples
+    --------
+    >>> evened(np.array([1.0, 2, 45, 48]), [(0, 2), (2, 4)]).tolist()
+    [8.0, 16.0, 45.0, 48.0]
+    """
+    found = sizes.copy()
+    least = sizes.sum() / (2 * max(1, len(windows)))
+    for begin, end in windows:
+        total = sizes[begin:end].sum()
+        if 0 < total < least:
+            found[begin:end] *= least / total
+    return found
+
+
 def _beyond_quartiles(values: Floats) -> Floats:
     """Return how many distances between quartiles each value is above the third."""
     first, third = np.quantile(values, [0.25, 0.75])

@@ -1,0 +1,60 @@
+"""How much slices differ within windows of time, by those of all windows together.
+
+A window with few slices does not show how much they differ. What slices of all windows come to over
+their sizes, less the mean of their own window and relative to its outputs, does, if windows are
+alike in that. Where those of a window differ more, `interval.answer` takes theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.sampling.stretches.interval import (
+    DOMINANT,
+    FEWEST,
+    SOME,
+    Cell,
+    Pooled,
+    residuals,
+)
+
+
+def pooled(cells: Sequence[Cell], *, average: bool = False) -> Pooled | None:
+    """Return how much slices differ within windows; None if too few, or one of them, tell it.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        Of the same group in each window.
+    average : bool
+        Whether averages are meant, not totals.
+
+    Examples
+    --------
+    >>> values = np.array([[8.0, 8.0], [12.0, 12.0]])
+    >>> cell = Cell(np.zeros(2), values, np.ones(2), np.full(2, 0.1), 20.0)
+    >>> found = pooled([cell] * 6)
+    >>> round(found.variance, 3), found.free
+    (0.08, 6.0)
+    """
+    found = [residuals(own, average=average) for own in cells if own.sizes.size > 1]
+    drawn = [int((own.values[:, 1] != 0).sum()) for own in cells if own.sizes.size > 1]
+    told = [(own, some) for own, some in zip(found, drawn, strict=True) if own.seen]
+    if sum(own.part.size for own, _ in told) < FEWEST or sum(some for _, some in told) < SOME:
+        return None
+    free = np.array([min(own.part.size - 1, 2 * own.part.size / 3) for own, _ in told])
+    variances = np.array([own.squares.mean() / own.outputs**2 for own, _ in told])
+    apart = np.concatenate([
+        (own.part - own.part.mean()) / own.outputs * np.sqrt(own.part.size / (own.part.size - 1))
+        for own, _ in told
+    ])  # fmt: skip
+    squares = apart**2
+    total = float(squares.sum())
+    if squares.max() > DOMINANT * total:
+        return None
+    kurtosis = squares.size * float((squares**2).sum()) / total**2 if total else 3.0
+    all_free = float(free.sum())
+    variance = float((free * variances).sum()) / all_free
+    return Pooled(variance, 3 * all_free / max(3.0, kurtosis))
