@@ -52,7 +52,10 @@ class Remembering(SerialExecutor):
             if not hasattr(item, "place"):
                 yield function(item)
                 continue
-            read, again = sorted(item.read.items()), bool(getattr(item, "again", ()))
+            read, again = (
+                sorted(item.read.items()),
+                bool(getattr(item, "again", ()) or getattr(item, "halved", ())),
+            )
             known = function, item.place, *read, again
             if known not in self._found:
                 self._found[known] = function(item)

@@ -92,6 +92,10 @@ def _measures(tables: Mapping[str, pa.Table]) -> Table:
     return table_of(("", "estimate", "interval"), rows, texts=range(1))
 
 
+_MUCH = 0.01
+"""Share of the outputs from which on it is told that replays do not forget how they began."""
+
+
 def _rounded(value: float) -> str:
     return f"{value:,.0f}"
 
@@ -108,15 +112,16 @@ def _kept(content: Mapping[str, Any]) -> str:
         f"{percent(content['pass'])} of the bytes were read besides"
     )
     if lead is not None and lead["share"] is not None:
-        said += (
-            f"\n{lead['compared_with']} windows of lead-in in place of {lead['lifetimes']} change "
-            f"outputs by {100 * lead['share']:+.2f} %, which is inside the intervals"
-        )
-    if lead is not None and lead["loses_keys"]:
-        said += (
-            "\nnot inside: keys that the whole replay loses for good, as matches are counted in "
-            "memory; --estimator window loses none"
-        )
+        short, long = lead["compared_with"], lead["lifetimes"]
+        other = f"{short} windows of lead-in in place of {long} change"
+        if lead["loses_keys"]:
+            other = f"half of the keys in {short} of {long} windows of lead-in alone change"
+        said += f"\n{other} outputs by {100 * lead['share']:+.2f} %, which is inside the intervals"
+        if lead["loses_keys"] and abs(lead["share"]) > _MUCH:
+            said += (
+                "\na key without matches in memory is hardly ever let in again, so a replay does "
+                "not forget how it began; --estimator window does"
+            )
     return said
 
 

@@ -14,6 +14,7 @@ from thorough import guarded
 
 from engine.jobs.estimate import replays
 from engine.jobs.estimate import sweep as estimate_sweep
+from engine.jobs.estimate.replay_task import Replayed, ReplayTask, replay_slice
 from engine.jobs.sweep.rows import INTERVALS
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, SerialExecutor, ThreadExecutor
@@ -96,11 +97,10 @@ def test_its_intervals_hold_the_whole_sweeps_values(
 
 def test_cells_that_learn_have_no_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     again: list[int] = []
-    replay = replays.replay_slice
 
-    def noted(task: replays.ReplayTask) -> replays.Replayed:
-        again.extend(len(one.cells) for one in task.again)
-        return replay(task)
+    def noted(task: ReplayTask) -> Replayed:
+        again.extend(len(one.cells) for one in (*task.again, *task.halved))
+        return replay_slice(task)
 
     monkeypatch.setattr(replays.ReplaySlices, "work", staticmethod(noted))
     given = {"windows": 9, "memory": "20%", "policies": ["yield", "dgl"]}

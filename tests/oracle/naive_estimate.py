@@ -79,6 +79,44 @@ def reaches(ratios: Sequence[float], confidence: float) -> tuple[float, float]:
     return max(q, inverse(q)), max(q, -inverse(-q))
 
 
+def pooled_interval(
+    windows: Sequence[tuple[Sequence[float], Sequence[float], Sequence[float]]],
+    which: int,
+    chance: Sequence[float],
+    size: float,
+    certain: float,
+    confidence: float,
+) -> tuple[float, float, float]:
+    """Return the total of one of several windows, its standard error, and how far it may be off.
+
+    A window is what its slices come to, their outputs, and their sizes. The variance is the larger
+    one of its own and of all windows', both of differences of neighbours, over outputs squared.
+    """
+    weighted, free, scaled = 0.0, 0.0, list[float]()
+    for values, outputs, sizes in windows:
+        n = len(values)
+        ratios = [v / own for v, own in zip(values, sizes, strict=True)]
+        level = sum(o / own for o, own in zip(outputs, sizes, strict=True)) / n
+        apart = [(ratios[i] - ratios[i - 1]) ** 2 / 2 for i in range(n)]
+        own_free = min(n - 1, 2 * n / 3)
+        weighted += own_free * sum(apart) / n / level**2
+        free += own_free
+        mean = sum(ratios) / n
+        scaled += [(r - mean) / level * math.sqrt(n / (n - 1)) for r in ratios]
+    variance = weighted / free
+    fourth, second = (sum(x**k for x in scaled) / len(scaled) for k in (4, 2))
+    free *= 3 / max(3.0, fourth / second**2)
+    values, outputs, sizes = windows[which]
+    n = len(values)
+    ratios = [v / own for v, own in zip(values, sizes, strict=True)]
+    level = sum(o / own for o, own in zip(outputs, sizes, strict=True)) / n
+    mine = sum((ratios[i] - ratios[i - 1]) ** 2 / 2 for i in range(n)) / n
+    rest = sum(1 - (chance[i] + chance[i - 1]) / 2 for i in range(n)) / n
+    error = size * math.sqrt(max(mine, variance * level**2) * rest / n)
+    total = certain + size * sum(ratios) / n
+    return total, error, error * float(student.ppf((1 + confidence) / 2, free))
+
+
 def pairs_of(
     left: Sequence[tuple[int, Any]],
     right: Sequence[tuple[int, Any]],

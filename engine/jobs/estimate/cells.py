@@ -133,8 +133,8 @@ class Cells:
                 part.group[np.isin(part.at, picked)]
                 for part, picked in ((self._certain, certain), (self._by_chance, by_chance))
             ]
-        size = float(self._own.left[end] - self._own.left[begin])
-        size = size if size > 1e-12 * self._own.left[-1] else 0.0
+        size = self._own.size(begin, end)
+        worth = self._own.known(begin, end, by_chance)
         found = []
         for group in np.unique(np.concatenate(groups)).tolist():
             parts = [
@@ -146,7 +146,7 @@ class Cells:
             ]
             own = Cell(
                 parts[0].sum(axis=0), parts[1], self._own.sizes[by_chance],
-                self._own.chance[by_chance], size,
+                self._own.chance[by_chance], size, worth,
             )  # fmt: skip
             found.append((group, own))
         return found

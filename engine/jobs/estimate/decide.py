@@ -84,14 +84,22 @@ class Estimating(ABC):
     plan: Slices
     joins: Joins
     progress: Progress
+    worth: Floats = field(init=False)
+    """(slices,) float64. What each is worth joining for a total over all of them."""
     sizes: Floats = field(init=False)
+    """(slices,) float64. By which they are drawn."""
 
     def __post_init__(self) -> None:
-        self.sizes = self.sized(self.plan.measures.first)
+        self.size_by(self.plan.measures.first)
 
-    def sized(self, shares: Floats) -> Floats:
-        """Return what each slice is worth joining, of which so much goes by each measure."""
-        return self.plan.measures.sizes(shares)
+    def size_by(self, shares: Floats) -> None:
+        """Set what slices are worth joining, of which so much goes by each measure."""
+        self.worth = self.plan.measures.sizes(shares)
+        self.sizes = self.spread(self.worth)
+
+    def spread(self, worth: Floats) -> Floats:
+        """Return the sizes by which slices are drawn."""
+        return worth
 
     @abstractmethod
     def estimates(self, own: Seen, earlier: Sequence[Sequence[Earlier]]) -> Sequence[Estimates]:
@@ -124,7 +132,7 @@ class Estimating(ABC):
             why = self._everything_pays(draws)
             if why is not None:
                 return self._everything(why, rounds, best)
-            own = joins.round(len(rounds), draws, self.sizes, self._told)
+            own = joins.round(len(rounds), draws, self.sizes, self.worth, self._told)
             if own.joined <= before or (own.certain_left and best is not None):
                 break  # stopped: the round before says more
             rounds.append(own)
@@ -154,7 +162,7 @@ class Estimating(ABC):
         if self.limits.target is None:
             return []
         return [
-            [Earlier(one.wanted.reach(own.sizes, own.chance), was.places.by_chance.size)
+            [Earlier(one.wanted.reach(own.worth, own.chance), was.places.by_chance.size)
              for one in found]
             for was, found in past
         ]  # fmt: skip
@@ -162,17 +170,23 @@ class Estimating(ABC):
     def _seen(self, own: Round) -> Seen:
         """Return what a round read."""
         certain, by_chance = own.places
-        left = np.where(own.chance < 1, own.sizes, 0.0)
         lacking = np.setdiff1d(np.flatnonzero(own.chance == 1), certain)
-        left[lacking] = own.sizes[lacking]
+
+        def left(sizes: Floats) -> Floats:
+            rest = np.where(own.chance < 1, sizes, 0.0)
+            rest[lacking] = sizes[lacking]
+            return np.concatenate([[0.0], np.cumsum(rest)])
+
+        evened = own.worth is not own.sizes
         return Seen(
             [self.joins.found[place] for place in certain.tolist()],
             [self.joins.found[place] for place in by_chance.tolist()],
             own.chance[by_chance] * own.part,
             own.sizes[by_chance],
-            np.concatenate([[0.0], np.cumsum(left)]),
+            left(own.sizes),
             own.draws,
             lacking.size,
+            (own.worth[by_chance], left(own.worth)) if evened else None,
         )
 
     @property
@@ -193,7 +207,7 @@ class Estimating(ABC):
         """Set the sizes of slices by what those of a round came to."""
         places = np.concatenate(own.places)
         totals = self.totals([self.joins.found[place] for place in places.tolist()])
-        self.sizes = self.sized(self.plan.measures.shares(places, own.chance[places], totals))
+        self.size_by(self.plan.measures.shares(places, own.chance[places], totals))
 
     def _first(self) -> int:
         """Return the slices of the first round."""
@@ -253,7 +267,7 @@ class Estimating(ABC):
         """Return the draws by which all estimates should reach the target."""
         target = (self.limits.target or 0.0) * hope
         counts = [
-            draws_needed(self.sizes, one.wanted, target, own.draws, self.plan.odd)
+            draws_needed(self.sizes, self.worth, one.wanted, target, own.draws, self.plan.odd)
             for one in found
             if one.wanted.size
         ]

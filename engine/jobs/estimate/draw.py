@@ -32,7 +32,9 @@ class Round(NamedTuple):
     number: int
     draws: int
     sizes: Floats
-    """(slices,) float64. What each is worth joining."""
+    """(slices,) float64. By which they are drawn."""
+    worth: Floats
+    """(slices,) float64. What each is worth joining for a total over all of them."""
     chance: Floats
     """(slices,) float64. Of every slice to be drawn."""
     places: Drawn
@@ -113,7 +115,7 @@ class Joins:
     rates: list[float] = field(default_factory=list)
     rejected: int = 0
 
-    def round(self, number: int, draws: int, sizes: Floats, told: Told) -> Round:
+    def round(self, number: int, draws: int, sizes: Floats, worth: Floats, told: Told) -> Round:
         """Draw slices and join those that have not been, in an order that can stop anywhere."""
         plan = self.plan
         chance = chances(sizes, draws, plan.odd)
@@ -125,7 +127,7 @@ class Joins:
         if not number and self.until is None:  # whoever interrupts it has some of both kinds
             todo = _alternately(chosen, places.certain.tolist())
         missing = [place for place in todo if place not in self.found]
-        whole, done = (number, draws, sizes, chance), 0
+        whole, done = (number, draws, sizes, worth, chance), 0
 
         def found(one: Any) -> None:  # noqa: ANN401 - of one kind, the plan's
             nonlocal done
@@ -139,7 +141,7 @@ class Joins:
         self.run([plan.task(place, draws) for place in missing], found, least=least)
         return self._so_far(whole, places)
 
-    def _so_far(self, whole: tuple[int, int, Floats, Floats], places: Drawn) -> Round:
+    def _so_far(self, whole: tuple[int, int, Floats, Floats, Floats], places: Drawn) -> Round:
         joined = [
             np.array([place for place in own.tolist() if place in self.found], np.int64)
             for own in places

@@ -155,14 +155,14 @@ class Joining(Estimating):
         if plan is None:
             return False
         self.join = self.plan = self.joins.plan = plan
-        self.sizes = self.sized(plan.measures.first)
+        self.size_by(plan.measures.first)
         return True
 
-    def sized(self, shares: Floats) -> Floats:
-        """Return what each slice is worth joining, so that no window has too few."""
+    def spread(self, worth: Floats) -> Floats:
+        """Return the sizes by which slices are drawn: no window of an aggregate has too few."""
         specs = self.join.recipe.specs
         finest = max((windows_of(self.join, one) for one in specs), key=len)
-        return evened(super().sized(shares), [one[1:] for one in finest])
+        return evened(worth, [one[1:] for one in finest])
 
     def estimates(self, own: Seen, earlier: Sequence[Sequence[Earlier]]) -> list[Estimated]:
         """Return the estimates of every aggregate."""

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.jobs.estimate.decide import Estimating
-from engine.jobs.estimate.replays import Replayed, ReplaySlices
+from engine.jobs.estimate.replay_task import Replayed
+from engine.jobs.estimate.replays import ReplaySlices
 from engine.jobs.estimate.seen import Earlier, Seen, everything
 from engine.jobs.trial.lead_in import learns
 from engine.report.losses import importance_share, share
@@ -130,8 +131,7 @@ class _Part:
         )
         at = np.array([begin <= one.place < end for one in own.by_chance], bool)
         self._chance, self._sizes = own.chance[at], own.sizes[at]
-        size = float(own.left[end] - own.left[begin])
-        self._size = size if size > 1e-12 * own.left[-1] else 0.0
+        self._size = own.size(begin, end)
         self._found = [*self._certain, *self._by_chance]
         cells = len(plan.cells[0]) if plan.cells else 0
         self._values = np.array([one.reached() for one in self._found]).reshape(-1, cells, 2)

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import math
-import time
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from engine.archives.stretches import RowGroups
+from engine.jobs.estimate.replay_task import ReplayTask, replay_slice
 from engine.jobs.estimate.sliced import Slices, amounts, needed
-from engine.jobs.sweep.cells import Cell, CellResult, Exact
-from engine.jobs.sweep.task import SweepTask, sweep_lane
-from engine.jobs.trial.lead_in import LEADS, after_lead_in, learns
-from engine.lanes.held import Held
-from engine.lanes.reader import LaneFiles, whole_lane
-from engine.lanes.stretch import Between
+from engine.jobs.sweep.cells import Cell
+from engine.jobs.sweep.task import SweepTask
+from engine.jobs.trial.lead_in import LEADS, after_lead_in, learns, loses_keys
+from engine.lanes.reader import LaneFiles
 from engine.lanes.unwritten import part_of
 from engine.replay.settings import ReplaySettings
 from engine.runtime.jit import Floats, Ints
@@ -38,97 +34,6 @@ _AGAIN = 12
 """Such slices, about, where so many are drawn."""
 _DRAW = 1 << 32
 """The number of the draws that say which."""
-
-
-@dataclass(frozen=True)
-class ReplayTask:
-    """A slice to be replayed, or everything."""
-
-    place: int
-    lanes: tuple[SweepTask, ...]
-    """Replays of each lane."""
-    again: tuple[SweepTask, ...]
-    """The same after a part of the lead-in; none where that is not looked at."""
-    read: Mapping[str, int]
-    """Bytes, row groups and rows that are read."""
-    numbers: tuple[int, ...]
-    """Of all cells; those that have no interval anyway are not replayed in every slice."""
-
-
-class Replayed(NamedTuple):
-    """What a slice came to."""
-
-    place: int
-    cells: list[list[CellResult]]
-    """Of each cell, a result a lane; none where it was not replayed."""
-    exact: dict[tuple[int, int], Exact]
-    """Of the exact join, by windows."""
-    again: list[Exact]
-    """Of each cell after a part of the lead-in; empty where that was not looked at. Of cells that
-    are not replayed again the same."""
-    seconds: float
-    rows: int
-    """Read, the lead-in included."""
-    rejected: int = 0
-    """Rows that were set aside: not known, as lanes have none."""
-
-    def reached(self) -> Floats:
-        """Return outputs of each cell, and their importance: (cells, 2) float64.
-
-        NaN where it was not replayed.
-        """
-        unknown = math.nan, math.nan
-        found = [_added(one) if one else unknown for one in self.cells]
-        return np.array(found, np.float64).reshape(-1, 2)
-
-
-def replay_slice(task: ReplayTask) -> Replayed:
-    """Replay a slice, and again after a part of its lead-in if that is asked for."""
-    begun = time.perf_counter()
-    lanes = [_read(one) for one in task.lanes] if task.again else task.lanes
-    found, exact = _replayed(lanes)
-    again = [_part(one, own) for one, own in zip(task.again, lanes, strict=False)]
-    shorter = {one[0].cell: _added(one) for one in _replayed(again)[0]}
-    second = [shorter.get(one[0].cell, _added(one)) for one in found] if again else []
-    by_number = {one[0].cell: one for one in found}
-    every = [by_number.get(number, []) for number in task.numbers]
-    seconds = time.perf_counter() - begun
-    return Replayed(task.place, every, exact, second, seconds, task.read["rows"])
-
-
-def _read(task: SweepTask) -> SweepTask:
-    """Return a task whose tuples are in memory, to be gone through more than once."""
-    read = whole_lane(task.files.left, task.files.right)
-    return replace(task, files=replace(task.files, left=Held(read.left), right=Held(read.right)))
-
-
-def _part(task: SweepTask, read: SweepTask) -> SweepTask:
-    """Return a task on a part of the tuples that another has in memory."""
-    left, right = (
-        Between(there, own.ticks) if isinstance(own, Between) and there is not None else None
-        for own, there in zip(
-            (task.files.left, task.files.right), (read.files.left, read.files.right), strict=True
-        )
-    )
-    return replace(task, files=replace(task.files, left=left, right=right))
-
-
-def _added(lanes: Sequence[CellResult]) -> Exact:
-    outputs = sum(own.outputs for own in lanes)
-    return Exact(outputs, math.fsum(own.importance for own in lanes))
-
-
-def _replayed(
-    tasks: Sequence[SweepTask],
-) -> tuple[list[list[CellResult]], dict[tuple[int, int], Exact]]:
-    outcomes = [sweep_lane(task) for task in tasks]
-    cells = [[*own] for own in zip(*(outcome.cells for outcome in outcomes), strict=True)]
-    exact: dict[tuple[int, int], Exact] = {}
-    for outcome in outcomes:
-        for windows, own in outcome.exact.items():
-            known = exact.get(windows, Exact(0, 0.0))
-            exact[windows] = Exact(known.outputs + own.outputs, known.importance + own.importance)
-    return cells, exact
 
 
 @dataclass(frozen=True)
@@ -169,6 +74,15 @@ class ReplaySlices(Slices):
         kept = [[one for one in own if not learns(one.settings)] for own in self.cells]
         return kept if any(kept) else [[*own] for own in self.cells]
 
+    @cached_property
+    def _twice(self) -> tuple[list[list[Cell]], list[list[Cell]]]:
+        """Those of them that lose no keys, and those that may."""
+        kept, losing = (
+            [[one for one in own if loses_keys(one.settings) == loses] for own in self._known]
+            for loses in (False, True)
+        )
+        return kept, losing
+
     @property
     def _numbers(self) -> tuple[int, ...]:
         return tuple(one.number for one in self.cells[0])
@@ -205,9 +119,14 @@ class ReplaySlices(Slices):
             )
 
         if not self.replays_again(place, draws):
-            return ReplayTask(place, tasks(lead, self.exact, self._known), (), read, self._numbers)
-        both = tasks(lead, self.exact, self.cells), tasks(late, (), self._known)
-        return ReplayTask(place, *both, read, self._numbers)
+            once = tasks(lead, self.exact, self._known)
+            return ReplayTask(place, once, (), (), late, read, self._numbers)
+        again, halved = (
+            tasks(begin, (), cells) if cells[0] else ()
+            for begin, cells in zip((late, lead), self._twice, strict=True)
+        )
+        every = tasks(lead, self.exact, self.cells)
+        return ReplayTask(place, every, again, halved, late, read, self._numbers)
 
     def whole(self, threads: int) -> list[ReplayTask]:
         """Return the replays of everything, lane by lane, with so many threads each."""
@@ -216,6 +135,8 @@ class ReplaySlices(Slices):
                 0,
                 (SweepTask(files, cells, self.exact, threads),),
                 (),
+                (),
+                0,
                 self.all if not i else dict.fromkeys(self.all, 0),
                 self._numbers,
             )

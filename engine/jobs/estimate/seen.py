@@ -9,8 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.jobs.estimate.sliced import Slices
-from engine.runtime.jit import Floats
+from engine.runtime.jit import Floats, Ints
 from engine.sampling.stretches.interval import Answer, Foreseen
+
+_SAME = 1e-9
+"""Share by which what slices are worth may differ by rounding."""
 
 
 class Seen(NamedTuple):
@@ -29,11 +32,32 @@ class Seen(NamedTuple):
     """Slices that were to be drawn; 0 where everything was read."""
     lacking: int = 0
     """Slices drawn for certain that were not read; they count as if left to chance."""
+    worth: tuple[Floats, Floats] | None = None
+    """Where slices were drawn by other sizes than what they are worth for a total: that of those
+    drawn by chance, and as `left`."""
 
     @property
     def whole(self) -> bool:
         """Whether everything was read."""
         return not self.draws
+
+    def size(self, begin: int, end: int) -> float:
+        """Return the sizes of the slices left to chance from one place to another."""
+        found = float(self.left[end] - self.left[begin])
+        return found if found > 1e-12 * self.left[-1] else 0.0
+
+    def known(self, begin: int, end: int, drawn: Ints) -> tuple[Floats, float] | None:
+        """Return what slices from one place to another are worth, those drawn and all by chance.
+
+        None where that goes with the sizes by which they were drawn.
+        """
+        if self.worth is None:
+            return None
+        worth, left = self.worth[0][drawn], self.worth[1]
+        share = worth / self.sizes[drawn]
+        if not share.size or share.max() - share.min() <= _SAME * share.max():
+            return None
+        return worth, float(left[end] - left[begin])
 
     def told(self, found: Answer) -> Answer:
         """Return an answer, without its interval if slices are lacking."""

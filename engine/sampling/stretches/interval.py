@@ -11,6 +11,10 @@ the ratios is over 3 (Satterthwaite). Where ratios are skewed, an end lies farth
 Hall's transformation of Student's t has it (Hall 1992, On the removal of skewness by
 transformation), for samples without the few large ones have too small a mean and variance.
 
+*Totals of slices drawn by other sizes* than those that totals go with, so that each window of time
+has some: a ratio estimator by the latter, of which the sum is known (Sarndal, Swensson and Wretman
+1992, 7.3).
+
 *Averages* are ratios R of two totals; the same is computed of the residuals ``y - R z``, divided by
 the total of z, times ``n / (n - 1)``, for R is fitted to them.
 
@@ -60,6 +64,9 @@ class Cell(NamedTuple):
     """`sizes`, `chance`: (n,) float64. Of these slices. They stand in the order of the circle."""
     size: float
     """Of all slices left to chance, drawn or not."""
+    worth: tuple[Floats, float] | None = None
+    """Where totals go with other sizes than those by which slices were drawn: these of the slices
+    drawn by chance, and of all left to it."""
 
 
 class Answer(NamedTuple):
@@ -136,13 +143,20 @@ def residuals(cell: Cell, *, average: bool) -> Residuals:
     ratios = cell.values / cell.sizes[:, None]
     mean = ratios.mean(axis=0) if n else np.zeros(2)
     totals = cell.certain + cell.size * mean
-    value = float(totals[0] / totals[1] if average and totals[1] else totals[0])
-    part = ratios[:, 0] - value * ratios[:, 1] if average else ratios[:, 0]
-    scale = cell.size / float(totals[1]) if average and totals[1] else cell.size
+    value, part, units = float(totals[0]), ratios[:, 0], cell.size
+    if average and totals[1]:
+        value = float(totals[0] / totals[1])
+        part, units = part - value * ratios[:, 1], cell.size / float(totals[1])
+    elif cell.worth is not None and n:
+        worth = cell.worth[0] / cell.sizes
+        ratio = float(mean[0] / worth.mean())
+        value = float(cell.certain[0]) + cell.worth[1] * ratio
+        part, units = part - ratio * worth, cell.worth[1] / float(worth.mean())
+    fitted = average or cell.worth is not None
     return Residuals(
         value,
         float(mean[1]),
-        scale * (math.sqrt(n / (n - 1)) if average and n > 1 else 1.0),
+        units * (math.sqrt(n / (n - 1)) if fitted and n > 1 else 1.0),
         part,
         (part - np.roll(part, 1)) ** 2 / 2,
         1 - (cell.chance + np.roll(cell.chance, 1)) / 2,

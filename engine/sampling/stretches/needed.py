@@ -99,19 +99,19 @@ class Anticipated:
         """How many there are."""
         return self.unit.size
 
-    def reach(self, sizes: Floats, chance: Floats) -> Floats:
+    def reach(self, worth: Floats, chance: Floats) -> Floats:
         """Return how far the interval of each would reach relative to its estimate: (cells,).
 
         Parameters
         ----------
-        sizes, chance : (slices,) float64
-            By which slices are drawn, and with which chances.
+        worth, chance : (slices,) float64
+            Sizes that totals go with, and chances with which slices are drawn.
         """
-        share, n = self.places.left(sizes, chance)
+        share, n = self.places.left(worth, chance)
         picked = chance[self.sample.places]
         with np.errstate(all="ignore"):
             odds = np.where(picked > 0, (1 - picked) / picked, 0.0) * self.sample.weights
-        own = sizes[self.sample.places]
+        own = worth[self.sample.places]
         squares = self._by_cell(odds, 2)
         drawn = self._met((odds > 0).astype(np.float64))
         if self.totals:
@@ -148,7 +148,12 @@ class Anticipated:
 
 
 def draws_needed(
-    sizes: Floats, cells: Anticipated, within: float, pilot: int, odd: Ints = NONE
+    sizes: Floats,
+    worth: Floats,
+    cells: Anticipated,
+    within: float,
+    pilot: int,
+    odd: Ints = NONE,
 ) -> int:
     """Return how many slices to draw for intervals that reach so far: as many as there are, if so.
 
@@ -156,9 +161,9 @@ def draws_needed(
 
     Parameters
     ----------
-    sizes : (slices,) float64
-        In order of time.
-    cells : Reaching
+    sizes, worth : (slices,) float64
+        By which slices are drawn, in order of time, and those that totals go with.
+    cells : Anticipated
     within : float
         What the widest interval is to reach.
     pilot : int
@@ -172,15 +177,16 @@ def draws_needed(
     >>> sample = Sampled(np.arange(0, 8_000, 200), np.full(40, 9_000 / 40))
     >>> found = Entries(np.zeros(40, int), np.arange(40), np.tile([0.9, 1.1], 20))
     >>> one = Anticipated(place, sample, found, np.array([9_000.0]), np.ones(1), totals=True)
-    >>> draws_needed(np.ones(9_000), one, 0.01, 40), draws_needed(np.ones(9_000), one, 1e-6, 40)
-    (579, 9000)
+    >>> size = np.ones(9_000)
+    >>> [draws_needed(size, size, one, within, 40) for within in (0.01, 1e-6)]
+    [579, 9000]
     """
     most = int((sizes > 0).sum())
     free = max(2 * pilot / 3, 2)
     doubt = float(np.sqrt(free / (2 * gammaincinv(free / 2, _DOUBT))))
     draws = FEWEST
     while draws < most:
-        reach = cells.reach(sizes, chances(sizes, draws, odd))
+        reach = cells.reach(worth, chances(sizes, draws, odd))
         if reach.max(initial=0.0) * doubt <= within:
             return draws
         draws = max(draws + 1, int(draws * _STEPS))

@@ -216,6 +216,7 @@ def evened(sizes: Floats, windows: Sequence[tuple[int, int]]) -> Floats:
     Parameters
     ----------
     sizes : (slices,) float64
+        Returned themselves if that is so by them.
     windows : sequence of (int, int)
         Places of the first slice of each window, and of the one after the last.
 
@@ -224,12 +225,12 @@ def evened(sizes: Floats, windows: Sequence[tuple[int, int]]) -> Floats:
     >>> evened(np.array([1.0, 2, 45, 48]), [(0, 2), (2, 4)]).tolist()
     [8.0, 16.0, 45.0, 48.0]
     """
-    found = sizes.copy()
     least = sizes.sum() / (2 * max(1, len(windows)))
-    for begin, end in windows:
-        total = sizes[begin:end].sum()
-        if 0 < total < least:
-            found[begin:end] *= least / total
+    totals = [(begin, end, sizes[begin:end].sum()) for begin, end in windows]
+    small = [one for one in totals if 0 < one[2] < least]
+    found = sizes.copy() if small else sizes
+    for begin, end, total in small:
+        found[begin:end] *= least / total
     return found
 
 

@@ -173,8 +173,8 @@ def test_a_pilot_by_bad_sizes_tells_what_good_ones_need() -> None:
     good[burst] = 200
     for _ in range(10):
         cells = _anticipated(outputs, chances(bad, 100), rng)
-        assert draws_needed(good, cells, 0.01, 40) < 30
-        assert draws_needed(bad, cells, 0.01, 40) > 45
+        assert draws_needed(good, good, cells, 0.01, 40) < 30
+        assert draws_needed(bad, bad, cells, 0.01, 40) > 45
         chance = chances(good, 20)
         rest = chance < 1
         part = outputs[rest]
@@ -217,7 +217,9 @@ def test_as_many_slices_are_drawn_as_the_target_needs() -> None:
     ratio = rng.normal(1, 0.1, 3000)
     pilot = chances(sizes, 100)
     cells = _anticipated(ratio * sizes, pilot, rng)
-    counts = [draws_needed(sizes, cells, within, 100) for within in (0.05, 0.02, 0.01, 0.005)]
+    counts = [
+        draws_needed(sizes, sizes, cells, within, 100) for within in (0.05, 0.02, 0.01, 0.005)
+    ]
     assert counts == sorted(counts)
     chance = chances(sizes, counts[2])
     reached = []

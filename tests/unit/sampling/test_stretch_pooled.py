@@ -1,0 +1,109 @@
+"""Windows of time with few slices: the oracle's interval, covering, and refused where in doubt."""
+
+from __future__ import annotations
+
+import naive_estimate
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from engine.sampling.stretches.interval import FEWEST, FEWEST_POOLED, Cell, answer
+from engine.sampling.stretches.pooled import pooled
+
+Floats = NDArray[np.float64]
+
+
+def _window(rng: np.random.Generator, n: int, spread: float = 0.2, level: float = 100) -> Cell:
+    """Return slices whose values per size differ so much, about the level of the window."""
+    sizes = rng.uniform(0.5, 2, n)
+    number = level * sizes * rng.lognormal(0, spread, n)
+    values = np.column_stack([number * rng.uniform(2, 2.2, n), number])
+    return Cell(np.array([5.0, 2.0]), values, sizes, rng.uniform(0, 0.5, n), float(5 * n))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_totals_of_few_slices_are_the_oracles(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(FEWEST_POOLED, FEWEST, 5)
+    cells = [_window(rng, int(n), rng.choice([0.05, 0.3])) for n in counts]
+    windows = [(*own.values.T.tolist(), own.sizes.tolist()) for own in cells]
+    alike = pooled(cells)
+    for which, cell in enumerate(cells):
+        found = answer(cell, 0.9, pooled=alike)
+        wanted = naive_estimate.pooled_interval(
+            windows, which, cell.chance.tolist(), cell.size, 5.0, 0.9
+        )
+        assert (found.estimate, found.error) == pytest.approx(wanted[:2])
+        assert found.high == pytest.approx(wanted[0] + wanted[2])
+        assert found.low == pytest.approx(max(wanted[0] - wanted[2], cell.values[:, 0].sum() + 5))
+
+
+def test_averages_are_of_residuals() -> None:
+    rng = np.random.default_rng(1)
+    cells = [_window(rng, 4) for _ in range(5)]
+    alike = pooled(cells, average=True)
+    assert alike is not None
+    for cell in cells:
+        found = answer(cell, 0.9, average=True, pooled=alike)
+        rest = cell.values[:, 0] - found.estimate * cell.values[:, 1]
+        totals = [cell._replace(values=cell.values[:, [i, 1]]) for i in (0, 1)]
+        sums = [answer(own, 0.9, pooled=alike).estimate - own.certain[0] for own in totals]
+        assert found.estimate == pytest.approx((sums[0] + 5) / (sums[1] + 2))
+        own = answer(
+            cell._replace(values=np.column_stack([rest, cell.values[:, 1]])), 0.9, pooled=alike
+        )
+        assert found.error == pytest.approx(own.error * np.sqrt(4 / 3) / (sums[1] + 2))
+
+
+def test_many_slices_go_by_themselves() -> None:
+    rng = np.random.default_rng(2)
+    cells = [_window(rng, n) for n in (3, 4, FEWEST)]
+    alike = pooled(cells)
+    assert answer(cells[2], 0.9, pooled=alike) == answer(cells[2], 0.9)
+    assert answer(cells[1], 0.9, pooled=alike).reason is None
+    assert (
+        answer(cells[1], 0.9).reason == "too few stretches were sampled: 4, of 10 that are needed"
+    )
+
+
+def test_no_interval_without_reason_to_trust_it() -> None:
+    rng = np.random.default_rng(3)
+    cells = [_window(rng, 4) for _ in range(4)]
+    alike = pooled(cells)
+    two = answer(_window(rng, 2), 0.9, pooled=alike)
+    assert two.reason == "too few stretches were sampled: 2, of 3 that are needed"
+    assert two.estimate > 0
+    rare = cells[0]._replace(values=cells[0].values * [[1], [0], [0], [1]])
+    found = answer(rare, 0.9, pooled=alike)
+    assert found.reason == "2 of the sampled stretches have any such output: 3 are needed"
+    assert pooled(cells[:2]) is None  # 8 slices
+    assert pooled([]) is None
+    empty = [own._replace(values=0 * own.values) for own in cells]
+    assert pooled([*empty[:3], cells[0]]) is None
+    far = _window(rng, 4)
+    far.values[0] *= 50
+    assert pooled([*cells, far]) is None
+
+
+@pytest.mark.parametrize("spread", ["alike", "one differs"])
+def test_intervals_of_windows_cover(spread: str) -> None:
+    """Of 24 windows of four slices each, together."""
+    rng = np.random.default_rng(4)
+    covered, right, tries = 0.0, 0, 400
+    for _ in range(tries):
+        outputs = 100 * rng.lognormal(0, 0.2, (24, 40)) * rng.uniform(1, 5, (24, 1))
+        if spread == "one differs":
+            outputs[0] *= rng.lognormal(0, 0.4, 40)
+        picked = np.argsort(rng.random((24, 40)), axis=1)[:, :4]
+        drawn = np.take_along_axis(outputs, picked, axis=1)
+        cells = [
+            Cell(np.zeros(2), np.column_stack([own, own]), np.ones(4), np.full(4, 0.1), 40.0)
+            for own in drawn
+        ]
+        alike = pooled(cells)
+        found = [answer(own, 1 - 0.05 / 24, pooled=alike) for own in cells]
+        held = [own.low <= t <= own.high for own, t in zip(found, outputs.sum(axis=1), strict=True)]
+        covered += np.mean(held)
+        right += all(held)
+    assert right / tries >= {"alike": 0.92, "one differs": 0.89}[spread]
+    assert covered / tries < 0.9999
