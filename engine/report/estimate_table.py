@@ -113,10 +113,13 @@ def _kept(content: Mapping[str, Any]) -> str:
     )
     if lead is not None and lead["share"] is not None:
         short, long = lead["compared_with"], lead["lifetimes"]
-        other = f"{short} windows of lead-in in place of {long} change"
+        other = f"{short} windows of lead-in in place of {long} change outputs"
         if lead["loses_keys"]:
-            other = f"half of the keys in {short} of {long} windows of lead-in alone change"
-        said += f"\n{other} outputs by {100 * lead['share']:+.2f} %, which is inside the intervals"
+            other = (
+                f"without half of the keys in the first {long - short} of {long} windows of "
+                "lead-in, outputs change"
+            )
+        said += f"\n{other} by {100 * lead['share']:+.2f} %, which is inside the intervals"
         if lead["loses_keys"] and abs(lead["share"]) > _MUCH:
             said += (
                 "\na key without matches in memory is hardly ever let in again, so a replay does "

@@ -12,9 +12,12 @@ import pytest
 from estimate_cases import JOIN, large, streams, written
 
 import engine
-from engine.jobs.estimate import budgeted, decide, recall, replays
+from engine.jobs.estimate import budgeted, decide, recall, replay_task, replays
+from engine.jobs.estimate.replay_task import ReplayTask
+from engine.lanes.held import Held
 from engine.runtime.errors import InputError, SpecError
 from engine.runtime.executors import SerialExecutor, ThreadExecutor
+from engine.runtime.streams import StreamBatch
 
 MEASURES = ("recall", "importance_recall", "outputs", "importance")
 
@@ -114,6 +117,54 @@ def test_without_the_lead_ins_error_the_interval_would_be_wrong(
     assert line["no_interval"] is None
     assert line["high"] - line["low"] < 0.0011
     assert not line["low"] <= wanted <= line["high"]
+
+
+def _in_step(folder: Path, keys: int = 30, rounds: int = 7_500) -> dict[str, Any]:
+    """Write two streams of sensors that send at equal intervals: a key that is lost stays so."""
+    rng = np.random.default_rng(0)
+    for side in ("left", "right"):
+        ts = (rng.uniform(0, 20, (keys, 1)) + 20 * np.arange(rounds)).astype(np.int64).ravel()
+        order = np.argsort(ts, kind="stable")
+        table = pa.table({"t": ts[order], "k": np.repeat(np.arange(keys), rounds)[order]})
+        pq.write_table(table, folder / f"{side}.parquet", row_group_size=100)
+    given = {"on": "k", "time": "t", "window": 100, "memory": 12, "policy": "prob"}
+    return {side: folder / f"{side}.parquet" for side in ("left", "right")} | given
+
+
+def test_where_a_replay_does_not_forget_how_it_began_the_interval_shows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = _in_step(tmp_path)
+    wanted = truth(given, tmp_path)["recall"]
+    found = engine.estimate_archives(**given, read="30%")
+    line = answers(found)["recall"]
+    assert line["low"] < wanted < line["high"]
+    assert abs(found.report["lead_in"]["share"]) > 0.05
+    forgets = engine.estimate_archives(**given, read="30%", estimator="window")
+    assert abs(forgets.report["lead_in"]["share"]) < 0.01
+    monkeypatch.setattr(recall, "with_left_over", lambda found, *_: found)
+    line = answers(engine.estimate_archives(**given, read="30%"))["recall"]
+    assert not line["low"] <= wanted <= line["high"]
+
+
+def test_half_of_the_keys_arrive_in_the_last_part_of_the_lead_in_alone() -> None:
+    rng = np.random.default_rng(1)
+    ts = np.sort(rng.integers(0, 100, 4000))
+    tuples = StreamBatch(ts, np.arange(4000), rng.integers(-50, 50, 4000), rng.random(4000))
+    halves = []
+    for place in (6, 7):
+        task = ReplayTask(place, (), (), (), 60, {}, ())
+        found = replay_task.without_half(Held(tuples), task)
+        assert found is not None
+        kept = np.isin(tuples.row, found.tuples.row)
+        assert kept[ts >= 60].all()
+        halves.append({*tuples.key[kept & (ts < 60)].tolist()})
+        assert {*tuples.key[~kept].tolist()}.isdisjoint(halves[-1])
+        for own, whole in zip(found.tuples, tuples, strict=True):
+            assert (own == whole[kept]).all()
+    assert halves[0].isdisjoint(halves[1])
+    assert len(halves[0] | halves[1]) == 100
+    assert 30 < len(halves[0]) < 70
 
 
 def test_the_same_seed_gives_the_same_estimate_on_any_executor(tmp_path: Path) -> None:

@@ -111,16 +111,17 @@ def _part(task: SweepTask, read: SweepTask) -> SweepTask:
 
 
 def _halves(lanes: Sequence[SweepTask], task: ReplayTask) -> Iterator[SweepTask]:
-    """Yield the lanes without the tuples of half of the keys that arrive before the last part.
-
-    Which half, changes from slice to slice.
-    """
+    """Yield the lanes without the tuples of half of the keys, until the last part."""
     for one in lanes:
-        left, right = (_halved(own, task) for own in (one.files.left, one.files.right))
+        left, right = (without_half(own, task) for own in (one.files.left, one.files.right))
         yield replace(one, files=replace(one.files, left=left, right=right))
 
 
-def _halved(stored: Stored | None, task: ReplayTask) -> Held | None:
+def without_half(stored: Stored | None, task: ReplayTask) -> Held | None:
+    """Return a stream in memory without the early tuples of one half of the keys or the other.
+
+    Which half, changes from slice to slice.
+    """
     if not isinstance(stored, Held):
         return None
     tuples = stored.tuples

@@ -1,7 +1,7 @@
 """What a lead-in leaves of the beginning of a replay, and intervals that allow for it.
 
-A replay of a stretch begins with empty memories. Some of the stretches are replayed twice, after
-the lead-in and after a part of it. How much the two differ, relative to what they come to, is an
+A replay of a stretch begins with empty memories. Some of the stretches are replayed twice, from
+another beginning the second time. How much the two differ, relative to what they come to, is an
 estimate of a ratio like others; what the whole lead-in still leaves is less than that, wherever a
 memory forgets by a power of time or faster, as long as the part is short enough.
 """
@@ -82,10 +82,10 @@ def with_left_over(found: Answer, own: LeftOver, confidence: float, most: float 
         return found._replace(low=np.nan, high=np.nan, reason=none)
     size = abs(found.estimate)
     level = (1 + confidence) / 2
-    bias = size * abs(own.share)
-    chance = size * own.error * float(stdtrit(own.stretches - 1, level))
-    down = float(np.hypot(found.estimate - found.low, chance)) + bias
-    up = float(np.hypot(found.high - found.estimate, chance)) + bias
+    bias, chance = own.share, own.error * float(stdtrit(own.stretches - 1, level))
+    left = size * float(np.hypot(bias, chance))
+    down = float(np.hypot(found.estimate - found.low, left))
+    up = float(np.hypot(found.high - found.estimate, left))
     return found._replace(
         low=max(0.0, found.estimate - down),
         high=min(most, found.estimate + up),

@@ -34,7 +34,7 @@ def test_the_interval_has_the_bias_and_the_chance_of_both() -> None:
     own = LeftOver(-0.02, 0.01, 12)
     found = with_left_over(ANSWER, own, 0.95)
     chance = 0.5 * 0.01 * student.ppf(0.975, 11)
-    half = math.hypot(0.1, chance) + 0.5 * 0.02
+    half = math.hypot(0.1, chance, 0.5 * 0.02)
     assert found.low == pytest.approx(0.5 - half)
     assert found.high == pytest.approx(0.5 + half)
     assert found.error == pytest.approx(math.hypot(0.05, 0.5 * 0.01))
