@@ -4,10 +4,13 @@ Coverage: the joins of ``benchmarks/estimate.py`` are replayed once within 10 % 
 ``prob`` and ``dgl``, and estimated with many seeds from a share of the bytes.
 
 Sweep: two generated archives are swept by all policies and ten memories, from end to end and
-within 1 point of recall; and it is counted how many intervals hold what the whole sweep has.
+within 1 point of recall; and it is counted how many intervals hold what the whole sweep has. Sweeps
+are smaller ones with many seeds.
 
     python benchmarks/estimate_replays.py [--seeds 200] [--rows 2000000] [--only NAME ...]
         [--json FILE]
+
+NAME is that of a join, sweep or sweeps.
 
 WINNOW_DATA is the folder of the real archives, shared/data by default.
 """
@@ -32,6 +35,8 @@ from engine.report.envelope import versions
 
 MEASURES = ("recall", "importance_recall", "outputs", "importance")
 MEMORY = "10%"
+FEW = 2_000_000
+"""Rows of an archive that is swept with many seeds."""
 READ = "60%"
 """Of the bytes; lead-ins are most of it where windows are long."""
 
@@ -114,12 +119,38 @@ def sweep(rows: int, folder: Path) -> dict[str, Any]:
     return found
 
 
+def sweeps(seeds: int, folder: Path) -> dict[str, Any]:
+    """Estimate one sweep with many seeds: how many intervals of cells hold what the whole has."""
+    cache, executor = folder / "cache", Remembering()
+    given = {
+        **written("even", FEW, 20_000, folder), "windows": 100, "memory": "10%:100%:10%",
+        "cache": cache,
+    }  # fmt: skip
+    whole = sweep_archives(**given).table.to_pylist()
+    hits: dict[str, list[bool]] = {name: [] for name in MEASURES}
+    cells = 0
+    for seed in range(seeds):
+        table = sweep_archives(**given, within="1%", seeds=seed, executor=executor).table
+        for own, true in zip(table.to_pylist(), whole, strict=True):
+            cells += 1
+            for name in MEASURES:
+                if own[f"{name}_low"] is not None:
+                    hits[name].append(own[f"{name}_low"] <= true[name] <= own[f"{name}_high"])
+    found = {
+        "rows": FEW, "seeds": seeds, "cells": cells // seeds,
+        "with interval": len(hits["recall"]) / seeds,
+        "covered": {name: float(np.mean(own)) for name, own in hits.items()},
+    }  # fmt: skip
+    print(json.dumps(found), flush=True)
+    return found
+
+
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--rows", type=int, default=2_000_000)
-    parser.add_argument("--only", nargs="*", help="names of joins, or sweep")
+    parser.add_argument("--only", nargs="*", help="names of joins, sweep or sweeps")
     parser.add_argument("--json", type=Path, default=PLACE)
     given = parser.parse_args()
     found = json.loads(given.json.read_text()) if given.json.exists() else {}
@@ -132,6 +163,9 @@ def main() -> None:
                     join, given.seeds, Path(folder)
                 )
             given.json.write_text(json.dumps(found, indent=1) + "\n")
+    if not given.only or "sweeps" in given.only:
+        with tempfile.TemporaryDirectory() as folder:
+            own["sweeps"] = sweeps(min(given.seeds, 60), Path(folder))
     if not given.only or "sweep" in given.only:
         with tempfile.TemporaryDirectory() as folder:
             own.setdefault("sweep", {})[str(given.rows)] = sweep(given.rows, Path(folder))
