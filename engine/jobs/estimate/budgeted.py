@@ -47,7 +47,7 @@ def estimate_replay(options: EstimateOptions, stages: Stages) -> Estimation:
         asked = Replaying(limits_of(options), plan, joins, stages.progress, plan)
         with stages.timed("stretches"):
             outcome = asked.run()
-    by_time = time_table(plan, asked.by_time(outcome.seen))
+    by_time = time_table(plan, outcome.seen, asked.by_time(outcome.seen))
     [found] = outcome.estimates
     number = len(outcome.seen.certain) + len(outcome.seen.by_chance)
     tables = {measure: table_of(own, number) for measure, own in found.cells[0].answers.items()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -153,8 +152,7 @@ class Cells:
 
     def by_time(self, confidence: float) -> list[Answer]:
         """Return what parts of time have in all groups, each with an interval for itself."""
-        times = self._plan.times.tolist()
-        parts: list[Window] = [(None, *ends) for ends in pairwise(times)]
+        parts: list[Window] = [(None, *ends) for ends in self._own.parts(self._plan.times)]
         return self._answers(
             [(one, 0, own) for one in parts for _, own in self.cells(*one[1:])], confidence
         )

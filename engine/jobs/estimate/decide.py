@@ -136,7 +136,7 @@ class Estimating(ABC):
             if own.joined <= before or (own.certain_left and best is not None):
                 break  # stopped: the round before says more
             rounds.append(own)
-            before, seen = own.joined, self._seen(own)
+            before, seen = own.joined, self.joins.seen(own)
             best = seen, self.estimates(seen, self._foreseen(own, past))
             past.append((own, best[1]))
             if joins.stopped is not None:
@@ -166,28 +166,6 @@ class Estimating(ABC):
              for one in found]
             for was, found in past
         ]  # fmt: skip
-
-    def _seen(self, own: Round) -> Seen:
-        """Return what a round read."""
-        certain, by_chance = own.places
-        lacking = np.setdiff1d(np.flatnonzero(own.chance == 1), certain)
-
-        def left(sizes: Floats) -> Floats:
-            rest = np.where(own.chance < 1, sizes, 0.0)
-            rest[lacking] = sizes[lacking]
-            return np.concatenate([[0.0], np.cumsum(rest)])
-
-        evened = own.worth is not own.sizes
-        return Seen(
-            [self.joins.found[place] for place in certain.tolist()],
-            [self.joins.found[place] for place in by_chance.tolist()],
-            own.chance[by_chance] * own.part,
-            own.sizes[by_chance],
-            left(own.sizes),
-            own.draws,
-            lacking.size,
-            (own.worth[by_chance], left(own.worth)) if evened else None,
-        )
 
     @property
     def cost_of_all(self) -> int:
@@ -317,7 +295,7 @@ class Estimating(ABC):
     def _told(self, own: Round, done: int, tasks: int) -> None:
         """Show how far a round got, and its estimate of the first aggregate."""
         stage = "stretches"
-        found = self.first(self._seen(own))
+        found = self.first(self.joins.seen(own))
         if np.isfinite(found.estimate):
             stage += f": {found.estimate:,.6g}"
         if np.isfinite(found.within):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.jobs.estimate.seen import Seen
 from engine.jobs.estimate.sliced import Slices, Task
 from engine.runtime.executors import Executor
 from engine.runtime.jit import Floats, Ints
@@ -140,6 +141,28 @@ class Joins:
         least = 0 if number else sure + 1  # without those for certain there is no estimate
         self.run([plan.task(place, draws) for place in missing], found, least=least)
         return self._so_far(whole, places)
+
+    def seen(self, own: Round) -> Seen:
+        """Return what a round read."""
+        certain, by_chance = own.places
+        lacking = np.setdiff1d(np.flatnonzero(own.chance == 1), certain)
+
+        def left(sizes: Floats) -> Floats:
+            rest = np.where(own.chance < 1, sizes, 0.0)
+            rest[lacking] = sizes[lacking]
+            return np.concatenate([[0.0], np.cumsum(rest)])
+
+        evened = own.worth is not own.sizes
+        return Seen(
+            [self.found[place] for place in certain.tolist()],
+            [self.found[place] for place in by_chance.tolist()],
+            own.chance[by_chance] * own.part,
+            own.sizes[by_chance],
+            left(own.sizes),
+            own.draws,
+            lacking.size,
+            (own.worth[by_chance], left(own.worth)) if evened else None,
+        )
 
     def _so_far(self, whole: tuple[int, int, Floats, Floats, Floats], places: Drawn) -> Round:
         joined = [

@@ -101,7 +101,7 @@ def _estimated(
     with stages.timed("stretches"):
         asked = Joining(limits_of(options), plan, joins, stages.progress, plan, options.sizes)
         outcome = asked.run()
-    by_time = time_table(plan, asked.by_time(outcome.seen))
+    by_time = time_table(plan, outcome.seen, asked.by_time(outcome.seen))
     tables = {
         spec.text: own.table for spec, own in zip(options.specs, outcome.estimates, strict=True)
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -84,7 +83,7 @@ class Replaying(Estimating):
 
     def by_time(self, own: Seen) -> list[Answer]:
         """Return the recall of the first cell, by parts of time."""
-        ends = [*pairwise(self.plan.times.tolist())]
+        ends = own.parts(self.plan.times)
         if own.whole:
             return [_BY_TIME] * len(ends)
         confidence = self.limits.confidence

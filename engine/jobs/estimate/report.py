@@ -14,6 +14,7 @@ from engine.jobs.estimate.decide import Limits, Outcome
 from engine.jobs.estimate.draw import Joins
 from engine.jobs.estimate.plan import Plan
 from engine.jobs.estimate.replays import ArchiveSlices
+from engine.jobs.estimate.seen import Seen
 from engine.jobs.estimate.sliced import Slices
 from engine.options.estimate import AnyEstimate
 from engine.report.envelope import Report, envelope
@@ -42,14 +43,16 @@ def until(options: AnyEstimate, begun: float) -> float | None:
     return None if options.seconds is None else begun + options.seconds
 
 
-def time_table(plan: Slices, found: Sequence[Answer]) -> pa.Table:
-    """Return the first estimate by the plan's parts of time.
+def time_table(plan: Slices, seen: Seen, found: Sequence[Answer]) -> pa.Table:
+    """Return the first estimate by parts of time.
 
     Columns begin and end (ticks, int64), estimate, low, high (float64) and no_interval (string).
     Each interval is for itself.
     """
-    times = plan.times
-    columns = {"begin": pa.array(plan.edges[times[:-1]]), "end": pa.array(plan.edges[times[1:]])}
+    ends = np.array(seen.parts(plan.times)).T
+    columns = {
+        name: pa.array(plan.edges[own]) for name, own in zip(("begin", "end"), ends, strict=True)
+    }
     for name in ("estimate", "low", "high"):
         numbers = np.array([getattr(one, name) for one in found], np.float64)
         columns[name] = pa.array(numbers, mask=np.isnan(numbers))

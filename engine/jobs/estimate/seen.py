@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,10 @@ from engine.sampling.stretches.interval import Answer, Foreseen
 
 _SAME = 1e-9
 """Share by which what slices are worth may differ by rounding."""
+
+
+A_PART = 5
+"""Drawn slices of a part of time, about."""
 
 
 class Seen(NamedTuple):
@@ -40,6 +45,20 @@ class Seen(NamedTuple):
     def whole(self) -> bool:
         """Whether everything was read."""
         return not self.draws
+
+    def parts(self, times: Ints) -> list[tuple[int, int]]:
+        """Return parts of time, as many as have about `A_PART` of the drawn slices each.
+
+        Parameters
+        ----------
+        times : (parts + 1,) int64
+            Places of the first slice of each part that may be, and of the one after the last.
+        """
+        most = times.size - 1
+        drawn = len(self.certain) + len(self.by_chance)
+        parts = most if self.whole else min(max(drawn // A_PART, 1), most)
+        ends = times[np.linspace(0, most, parts + 1).round().astype(np.int64)]
+        return [*pairwise(ends.tolist())]
 
     def size(self, begin: int, end: int) -> float:
         """Return the sizes of the slices left to chance from one place to another."""
