@@ -328,6 +328,16 @@ def test_time_parts_add_up_and_can_be_drawn(tmp_path: Path) -> None:
     assert sum(part["low"] is not None for part in parts) >= 0.75 * len(parts)
 
 
+def test_where_one_stretch_reads_everything_it_is_joined_exactly(tmp_path: Path) -> None:
+    tables = streams(0)
+    given = {**written(tmp_path, tables, 1_000), **JOIN}
+    found = engine.estimate_archives(**given, aggregates="count every 100", read="30%")
+    assert found.report["how"] == "exact join"
+    assert found.report["why"] == "row groups are so long that one stretch reads all of them"
+    wanted = engine.estimate_archives(**given, aggregates="count every 100", within=1e-9)
+    assert found.aggregates == wanted.aggregates
+
+
 def test_time_parts_are_told_in_the_zone_of_the_streams(tmp_path: Path) -> None:
     places = {}
     for name, table in zip(("left", "right"), streams(0), strict=True):

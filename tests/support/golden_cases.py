@@ -162,6 +162,7 @@ def write_streams(folder: Path) -> None:
                 {"t": ts, "k": rng.integers(0, keys, 240), "v": rng.integers(1, 9, 240) / 1.0}
             ),
             folder / f"{name}.parquet",
+            row_group_size=10,
         )
     pq.write_table(pa.table({"a": [0, 1, 2, 3, 1], "b": [1, 2, 2, 5, 0]}), folder / "fact.parquet")
     (folder / "job.toml").write_text('left = "left.parquet"\nwindw = 20\n')
