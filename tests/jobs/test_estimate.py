@@ -338,6 +338,28 @@ def test_where_one_stretch_reads_everything_it_is_joined_exactly(tmp_path: Path)
     assert found.aggregates == wanted.aggregates
 
 
+def test_quiet_windows_of_time_have_intervals_too(tmp_path: Path) -> None:
+    """Half of the time has a tenth of the outputs of the other."""
+    rng = np.random.default_rng(8)
+    rate = np.repeat([0.3, 0.3, 1.0, 1.0], 20_000)
+    tables = []
+    for _ in range(2):
+        ts = np.flatnonzero(rng.random(80_000) < rate)
+        tables.append(pa.table({"t": ts, "k": rng.integers(0, 5, ts.size)}))
+    given = {**written(tmp_path, tables, 50), "on": "k", "time": "t", "window": 15}
+    asked = ["count every 20000", "count"]
+    truth = engine.estimate_archives(**given, aggregates=asked, within=1e-9).aggregates
+    held = []
+    for seed in range(10):
+        found = engine.estimate_archives(**given, aggregates=asked, read="30%", seed=seed)
+        windows, [total] = (found.aggregates[name].to_pylist() for name in asked)
+        assert total["high"] - total["low"] < 0.05 * total["estimate"]
+        exact = [*truth[asked[0]]["estimate"].to_pylist(), *truth[asked[1]]["estimate"].to_pylist()]
+        for line, wanted in zip([*windows, total], exact, strict=True):
+            held.append(line["low"] is not None and line["low"] <= wanted <= line["high"])
+    assert sum(held) >= 0.9 * len(held)
+
+
 def test_time_parts_are_told_in_the_zone_of_the_streams(tmp_path: Path) -> None:
     places = {}
     for name, table in zip(("left", "right"), streams(0), strict=True):

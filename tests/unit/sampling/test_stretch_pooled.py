@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engine.sampling.stretches.design import chances, drawn
 from engine.sampling.stretches.interval import FEWEST, FEWEST_POOLED, Cell, answer
+from engine.sampling.stretches.needed import Anticipated, Entries, Places, Sampled
 from engine.sampling.stretches.pooled import pooled
+from engine.sampling.stretches.slices import evened
 
 Floats = NDArray[np.float64]
 
@@ -107,3 +110,57 @@ def test_intervals_of_windows_cover(spread: str) -> None:
         right += all(held)
     assert right / tries >= {"alike": 0.92, "one differs": 0.89}[spread]
     assert covered / tries < 0.9999
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_totals_of_other_sizes_are_ratios_to_them(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cell = _window(rng, 14)
+    worth = cell.sizes * rng.uniform(0.1, 1, 14)
+    found = answer(cell._replace(worth=(worth, 40.0)), 0.9)
+    ratio = answer(
+        cell._replace(certain=np.zeros(2), values=np.column_stack([cell.values[:, 0], worth])),
+        0.9,
+        average=True,
+    )
+    assert found.estimate == pytest.approx(5 + 40 * ratio.estimate)
+    assert found.error == pytest.approx(40 * ratio.error)
+    assert found.high - found.estimate == pytest.approx(40 * (ratio.high - ratio.estimate))
+
+
+def test_a_total_is_as_good_where_small_windows_are_drawn_from_more() -> None:
+    """One window has a hundredth of all outputs; its slices are drawn more often."""
+    rng = np.random.default_rng(6)
+    worth = np.repeat([1.0, 33.0, 33.0, 33.0], 100)
+    windows = [(begin, begin + 100) for begin in range(0, 400, 100)]
+    sizes = evened(worth, windows)
+    rest = worth[100:]
+    assert evened(rest, windows[:3]) is rest
+    chance = chances(sizes, 40)
+    assert chance[:100].sum() > 4
+    covered, widths = 0, []
+    for _ in range(300):
+        outputs = worth * rng.normal(100, 10, 400)
+        places = drawn(chance, rng.random(), rng.random(400)).by_chance
+        both = np.column_stack([outputs[places]] * 2)
+        cell = Cell(np.zeros(2), both, sizes[places], chance[places], sizes.sum())
+        known = cell._replace(worth=(worth[places], worth.sum()))
+        found = answer(known, 0.95)
+        covered += found.low <= outputs.sum() <= found.high
+        widths.append((found.within, answer(cell, 0.95).within))
+    mean = np.mean(widths, axis=0)
+    assert 0.92 <= covered / 300 <= 0.99
+    assert mean[0] < mean[1] / 2
+
+
+def test_an_interval_of_a_window_is_foreseen_with_few_slices() -> None:
+    one = np.zeros(1, np.int64)
+    sample = Sampled(np.arange(4), np.full(4, 10.0))
+    found = Entries(np.zeros(4, np.int64), np.arange(4), np.array([9.0, 10, 11, 10]))
+    reaches = []
+    for fewest in (FEWEST_POOLED, FEWEST):
+        places = Places(one, one + 40, np.array([0.95]), fewest)
+        cells = Anticipated(places, sample, found, np.array([400.0]), np.ones(1), totals=True)
+        reaches.append(cells.reach(np.ones(40), np.full(40, 0.1))[0])
+    assert 0.05 < reaches[0] < 0.2
+    assert reaches[1] == np.inf
