@@ -52,11 +52,8 @@ class Remembering(SerialExecutor):
             if not hasattr(item, "place"):
                 yield function(item)
                 continue
-            read, again = (
-                sorted(item.read.items()),
-                bool(getattr(item, "again", ()) or getattr(item, "halved", ())),
-            )
-            known = function, item.place, *read, again
+            twice = any(getattr(item, name, ()) for name in ("again", "halved"))
+            known = function, item.place, *sorted(item.read.items()), twice
             if known not in self._found:
                 self._found[known] = function(item)
             yield self._found[known]

@@ -17,6 +17,9 @@ from engine.report.shown import Shown
 from engine.report.tables import facts_line, number, percent, print_end, table_of, terminal
 from engine.runtime.streams import SIDES
 
+_MUCH = 0.01
+"""Share of the outputs from which on it is told that replays do not forget how they began."""
+
 
 def print_estimate(
     report: Report, aggregates: Mapping[str, pa.Table], console: Console | None = None
@@ -90,10 +93,6 @@ def _measures(tables: Mapping[str, pa.Table]) -> Table:
         estimate = "" if line["estimate"] is None else shown(line["estimate"])
         rows.append((measure.replace("_", " "), estimate, interval))
     return table_of(("", "estimate", "interval"), rows, texts=range(1))
-
-
-_MUCH = 0.01
-"""Share of the outputs from which on it is told that replays do not forget how they began."""
 
 
 def _rounded(value: float) -> str:

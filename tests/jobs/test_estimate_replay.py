@@ -155,7 +155,6 @@ def test_half_of_the_keys_arrive_in_the_last_part_of_the_lead_in_alone() -> None
     for place in (6, 7):
         task = ReplayTask(place, (), (), (), 60, {}, ())
         found = replay_task.without_half(Held(tuples), task)
-        assert found is not None
         kept = np.isin(tuples.row, found.tuples.row)
         assert kept[ts >= 60].all()
         halves.append({*tuples.key[kept & (ts < 60)].tolist()})

@@ -153,9 +153,8 @@ class Cells:
     def by_time(self, confidence: float) -> list[Answer]:
         """Return what parts of time have in all groups, each with an interval for itself."""
         parts: list[Window] = [(None, *ends) for ends in self._own.parts(self._plan.times)]
-        return self._answers(
-            [(one, 0, own) for one in parts for _, own in self.cells(*one[1:])], confidence
-        )
+        cells = [(one, 0, own) for one in parts for _, own in self.cells(*one[1:])]
+        return self._answers(cells, confidence, 1)
 
     def estimated(self, confidence: float, earlier: Sequence[Earlier] = ()) -> Estimated:
         """Return the estimates; all intervals together cover with this confidence.
@@ -165,7 +164,7 @@ class Cells:
         windows = windows_of(self._plan, self.spec)
         cells = [(one, group, own) for one in windows for group, own in self.cells(*one[1:])]
         level = 1 - (1 - confidence) / max(1, len(cells))
-        answers = self._answers(cells, level)
+        answers = self._answers(cells, level, self.spec.windows.a_window)
         if self.ids is None:
             answers = [
                 allowing(own, own.within, [one.foreseen(i) for one in earlier])
@@ -181,14 +180,17 @@ class Cells:
             self._table(cells, answers), answers, self._anticipated(places, cells, answers)
         )
 
-    def _answers(self, cells: Sequence[_Placed], level: float) -> list[Answer]:
-        """Return what cells have; those with few slices go by all windows of their group."""
+    def _answers(self, cells: Sequence[_Placed], level: float, overlap: int) -> list[Answer]:
+        """Return what cells have; those with few slices go by all windows of their group.
+
+        A slice is in so many windows that overlap.
+        """
         average = self.spec.function == "avg"
         by_group: dict[int, list[Cell]] = {}
         for _, group, own in cells:
             by_group.setdefault(group, []).append(own)
         together = {
-            group: pooled(own, average=average) if len(own) > 1 else None
+            group: pooled(own, average=average, overlap=overlap) if len(own) > 1 else None
             for group, own in by_group.items()
         }
         return [

@@ -29,6 +29,7 @@ GROWTH = 8
 HALF = 0.5
 """Share of what everything costs that stretches may take, about; else it is the better way."""
 _ALL = 1 - 1e-9
+"""Share that is everything but for rounding."""
 _ALL_AT_ONCE = "row groups are so long that one stretch reads all of them"
 _HOPE = 3.0
 """A spread may turn out so many times smaller with more slices, which are closer in time."""
@@ -270,8 +271,9 @@ class Estimating(ABC):
     def _everything_pays(self, draws: int) -> str | None:
         """Return why everything is to be read, None if it is not."""
         if not self._may_read_all:
-            all_at_once = draws == 1 and self.expected(1) > _ALL * self.cost_of_all
-            return _ALL_AT_ONCE if all_at_once and not self.spent else None
+            first = draws == 1 and not self.spent
+            at_once = first and self.expected(1) > _ALL * self.cost_of_all
+            return _ALL_AT_ONCE if at_once else None
         slices = self.plan.worth
         if slices < 2 * FEWEST:
             return f"stretches in all: {slices:,}, of which a sample would say little"

@@ -117,13 +117,12 @@ def _halves(lanes: Sequence[SweepTask], task: ReplayTask) -> Iterator[SweepTask]
         yield replace(one, files=replace(one.files, left=left, right=right))
 
 
-def without_half(stored: Stored | None, task: ReplayTask) -> Held | None:
+def without_half(stored: Stored | None, task: ReplayTask) -> Held:
     """Return a stream in memory without the early tuples of one half of the keys or the other.
 
     Which half, changes from slice to slice.
     """
-    if not isinstance(stored, Held):
-        return None
+    assert isinstance(stored, Held)  # noqa: S101 - what is replayed twice is
     tuples = stored.tuples
     half = np.floor(2 * uniforms(0, PURPOSE_STRETCH, _HALF, tuples.key))
     here = (half == task.place % 2) | (tuples.ts >= task.late)

@@ -21,7 +21,7 @@ from engine.sampling.stretches.interval import (
 )
 
 
-def pooled(cells: Sequence[Cell], *, average: bool = False) -> Pooled | None:
+def pooled(cells: Sequence[Cell], *, average: bool = False, overlap: int = 1) -> Pooled | None:
     """Return how much slices differ within windows; None if too few, or one of them, tell it.
 
     Parameters
@@ -30,6 +30,8 @@ def pooled(cells: Sequence[Cell], *, average: bool = False) -> Pooled | None:
         Of the same group in each window.
     average : bool
         Whether averages are meant, not totals.
+    overlap : int
+        Windows that a slice is in: it tells as much as one in a single window.
 
     Examples
     --------
@@ -42,7 +44,8 @@ def pooled(cells: Sequence[Cell], *, average: bool = False) -> Pooled | None:
     found = [residuals(own, average=average) for own in cells if own.sizes.size > 1]
     drawn = [int((own.values[:, 1] != 0).sum()) for own in cells if own.sizes.size > 1]
     told = [(own, some) for own, some in zip(found, drawn, strict=True) if own.seen]
-    if sum(own.part.size for own, _ in told) < FEWEST or sum(some for _, some in told) < SOME:
+    slices, some = sum(own.part.size for own, _ in told), sum(some for _, some in told)
+    if slices < FEWEST * overlap or some < SOME * overlap:
         return None
     free = np.array([min(own.part.size - 1, 2 * own.part.size / 3) for own, _ in told])
     variances = np.array([own.squares.mean() / own.outputs**2 for own, _ in told])
@@ -57,4 +60,4 @@ def pooled(cells: Sequence[Cell], *, average: bool = False) -> Pooled | None:
     kurtosis = squares.size * float((squares**2).sum()) / total**2 if total else 3.0
     all_free = float(free.sum())
     variance = float((free * variances).sum()) / all_free
-    return Pooled(variance, 3 * all_free / max(3.0, kurtosis))
+    return Pooled(variance, 3 * all_free / overlap / max(3.0, kurtosis))

@@ -229,8 +229,8 @@ def evened(sizes: Floats, windows: Sequence[tuple[int, int]]) -> Floats:
     totals = [(begin, end, sizes[begin:end].sum()) for begin, end in windows]
     small = [one for one in totals if 0 < one[2] < least]
     found = sizes.copy() if small else sizes
-    for begin, end, total in small:
-        found[begin:end] *= least / total
+    for begin, end, total in small:  # windows may overlap
+        found[begin:end] = np.maximum(found[begin:end], sizes[begin:end] * (least / total))
     return found
 
 

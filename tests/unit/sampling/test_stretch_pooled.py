@@ -164,3 +164,16 @@ def test_an_interval_of_a_window_is_foreseen_with_few_slices() -> None:
         reaches.append(cells.reach(np.ones(40), np.full(40, 0.1))[0])
     assert 0.05 < reaches[0] < 0.2
     assert reaches[1] == np.inf
+
+
+def test_windows_that_overlap_tell_of_their_slices_once() -> None:
+    rng = np.random.default_rng(9)
+    cells = [_window(rng, 4) for _ in range(6)]
+    once, thrice = pooled(cells), pooled([*cells, *cells, *cells], overlap=3)
+    assert once is not None
+    assert thrice is not None
+    assert thrice == pytest.approx(once)
+    assert pooled(cells[:2] * 3, overlap=3) is None  # 8 slices
+    sizes = np.array([1.0, 1, 1, 60, 60])
+    found = evened(sizes, [(0, 2), (1, 3), (2, 4), (3, 5)])
+    assert found.tolist() == pytest.approx([123 / 16, 123 / 16, 123 / 16, 60, 60])
