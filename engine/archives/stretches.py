@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from engine.archives.folders import NONE, completed, in_files, value_in
+from engine.archives.folders import NONE, completed, in_files
+from engine.archives.footers import footer_of, stored
 from engine.archives.normalise import FaultTally, Normalised, bad_rows_error, normalise
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import Part, group_times
@@ -58,14 +57,6 @@ class RowGroups(NamedTuple):
         return np.flatnonzero((self.high >= low) & (self.low <= high))
 
 
-@lru_cache(maxsize=64)
-def _footer(path: str, changed: int | str) -> pq.FileMetaData:
-    """Return the footer of a file; `changed` tells versions of it apart."""
-    del changed
-    with storage.parquet_file(path) as file:
-        return file.metadata
-
-
 def row_groups(
     archive: Archive, time: str, unit: str, keys: Sequence[str], columns: Sequence[str]
 ) -> RowGroups:
@@ -96,8 +87,8 @@ def row_groups(
         )
     found, first = [], 0
     for at, file in enumerate(archive.files):
-        footer, file_first = _footer(file.path, file.changed), first
-        wanted, joined = (_stored(footer, names) for names in (columns, keys))
+        footer, file_first = footer_of(file.path, file.changed), first
+        wanted, joined = (stored(footer, names) for names in (columns, keys))
         for number, times in enumerate(group_times(footer, time, unit)):
             group = footer.row_group(number)
             if not group.num_rows:
@@ -117,30 +108,6 @@ def row_groups(
     groups = RowGroups(*np.array(found, np.int64).reshape(-1, len(RowGroups._fields)).T)
     _check_order(archive, groups, remedy)
     return groups
-
-
-def _stored(footer: pq.FileMetaData, columns: Sequence[str]) -> list[int]:
-    """Return the numbers of stored columns, of which a nested one has several."""
-    paths = [footer.schema.column(i).path for i in range(footer.num_columns)]
-    return [
-        i for i, path in enumerate(paths) if path in columns or path.partition(".")[0] in columns
-    ]
-
-
-def may_lack(archive: Archive, columns: Sequence[str]) -> bool:
-    """Return whether a row may have a null in some columns, as far as footers tell."""
-    for file in archive.files:
-        if any(
-            not value_in(file.path, own).is_valid for own in archive.folders if own.name in columns
-        ):
-            return True
-        footer = _footer(file.path, file.changed)
-        for i in _stored(footer, columns):
-            for at in range(footer.num_row_groups):
-                known = footer.row_group(at).column(i).statistics
-                if known is None or not known.has_null_count or known.null_count:
-                    return True
-    return False
 
 
 def _check_order(archive: Archive, groups: RowGroups, remedy: str) -> None:
@@ -309,10 +276,10 @@ def group_columns(file: FileGroups, side: str, columns: list[str]) -> pa.Table:
         If the file is damaged.
     """
     try:
-        footer = _footer(file.path, file.changed)
+        footer = footer_of(file.path, file.changed)
         with storage.parquet_file(file.path, memory_map=True, metadata=footer) as opened:
-            stored = in_files(columns, file.folders)
-            found = opened.read_row_groups(list(file.numbers), stored, use_threads=False)
+            inside = in_files(columns, file.folders)
+            found = opened.read_row_groups(list(file.numbers), inside, use_threads=False)
             return completed(found, file.path, columns, file.folders)
     except (pa.ArrowException, OSError) as error:
         raise InputError(unreadable(file.path, side, error)) from error

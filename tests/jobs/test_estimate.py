@@ -19,6 +19,7 @@ from places import DATA
 import engine
 import winnow
 from engine.archives import stretches
+from engine.commands import main
 from engine.jobs.estimate import decide
 from engine.runtime.errors import InputError
 from engine.runtime.executors import SerialExecutor, ThreadExecutor
@@ -358,6 +359,41 @@ def test_quiet_windows_of_time_have_intervals_too(tmp_path: Path) -> None:
         for line, wanted in zip([*windows, total], exact, strict=True):
             held.append(line["low"] is not None and line["low"] <= wanted <= line["high"])
     assert sum(held) >= 0.9 * len(held)
+
+
+@pytest.mark.parametrize("how", ["archives", "lanes", "streams"])
+def test_the_few_slices_with_large_values_are_not_missed(tmp_path: Path, how: str) -> None:
+    """Eight of 2,000 row groups have most of a sum: nothing but their statistics tells."""
+    rng = np.random.default_rng(8)
+    tables = []
+    for side in range(2):
+        value = rng.normal(1, 0.1, 100_000)
+        if side:
+            for at in rng.choice(2000, 8, replace=False):
+                value[50 * at : 50 * at + 50] *= 800
+        ts, key = np.arange(100_000), rng.integers(0, 5, 100_000)
+        tables.append(pa.table({"t": ts, "k": key, "v": value}))
+    places = written(tmp_path, tables, 50)
+    common: dict[str, Any] = {"time": "t", "window": 15}
+    if how == "streams":
+        run, value = engine.estimate_streams, "b.v"
+        common |= {"streams": dict(zip("ab", places.values(), strict=True)), "predicate": "equi:k"}
+    else:
+        run, value = engine.estimate_archives, "right.v"
+        common |= {**places, "on": "k"}
+    if how == "lanes":
+        common["cache"] = tmp_path / "cache"
+        lanes = ["prepare", "--left", places["left"], "--right", places["right"], "--on", "k"]
+        assert main([*lanes, "--time", "t", "--cache", str(common["cache"])]) == 0
+    asked = [f"sum({value})", f"avg({value})", "count"]
+    truth = run(**common, aggregates=asked, within=1e-9).aggregates
+    for seed in range(4):
+        found = run(**common, aggregates=asked, read="12%", seed=seed)
+        assert found.report["how"] == "sample"
+        for text in asked:
+            [line], [exact] = found.aggregates[text].to_pylist(), truth[text].to_pylist()
+            assert line["estimate"] == pytest.approx(exact["estimate"], rel=0.03), text
+            assert line["high"] - line["low"] < 0.06 * line["estimate"], text
 
 
 def test_time_parts_are_told_in_the_zone_of_the_streams(tmp_path: Path) -> None:

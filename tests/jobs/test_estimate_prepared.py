@@ -121,10 +121,11 @@ def test_parts_of_runs_are_where_their_rows_are(
     assert isinstance(stored, RunPieces)
     ts = np.array([t for t, k in zip(*(table.column(c).to_pylist() for c in "tk"), strict=True)
                    if k is not None])  # fmt: skip
-    found = list(parts.parts_of(stored, []))
+    found = list(parts.parts_of(stored, [], [parts.IMPORTANCE]))
     assert len(found) > 3
     begin = 0
     for part in found:
         assert (part.first, part.last) == (ts[begin], ts[begin + part.rows - 1])
+        assert np.isnan(part.greatest).tolist() == [True]  # runs have no statistics
         begin += part.rows
     assert begin == ts.size

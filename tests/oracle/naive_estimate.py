@@ -89,10 +89,11 @@ def pooled_interval(
 ) -> tuple[float, float, float]:
     """Return the total of one of several windows, its standard error, and how far it may be off.
 
-    A window is what its slices come to, their outputs, and their sizes. The variance is the larger
-    one of its own and of all windows', both of differences of neighbours, over outputs squared.
+    A window is what its slices come to, their outputs, and their sizes. The variance is the largest
+    of its own, that of all windows and that of all over its mean size, of differences of
+    neighbours, over outputs squared; the last one times the mean size of the window's own slices.
     """
-    weighted, free, scaled = 0.0, 0.0, list[float]()
+    weighted, by_size, free, scaled = 0.0, 0.0, 0.0, list[float]()
     for values, outputs, sizes in windows:
         n = len(values)
         ratios = [v / own for v, own in zip(values, sizes, strict=True)]
@@ -100,10 +101,12 @@ def pooled_interval(
         apart = [(ratios[i] - ratios[i - 1]) ** 2 / 2 for i in range(n)]
         own_free = min(n - 1, 2 * n / 3)
         weighted += own_free * sum(apart) / n / level**2
+        by_size += own_free * sum(apart) / n / level**2 * (sum(sizes) / n)
         free += own_free
         mean = sum(ratios) / n
         scaled += [(r - mean) / level * math.sqrt(n / (n - 1)) for r in ratios]
-    variance = weighted / free
+    own_size = sum(windows[which][2]) / len(windows[which][2])
+    variance = max(weighted / free, by_size / free / own_size)
     fourth, second = (sum(x**k for x in scaled) / len(scaled) for k in (4, 2))
     free *= 3 / max(3.0, fourth / second**2)
     values, outputs, sizes = windows[which]

@@ -16,13 +16,13 @@ from engine.runtime.jit import Floats, Ints
 from engine.sampling.aggregates import AggregateSpec
 from engine.sampling.aggregates.estimate import in_order
 from engine.sampling.aggregates.layout import GroupIds
+from engine.sampling.stretches.foreseen import allowing
 from engine.sampling.stretches.interval import (
     DOMINATED,
     FEWEST,
     FEWEST_POOLED,
     Answer,
     Cell,
-    allowing,
     answer,
 )
 from engine.sampling.stretches.needed import (

@@ -35,7 +35,7 @@ from engine.runtime.executors import Stages
 from engine.runtime.jit import Floats
 from engine.runtime.streams import SIDES
 from engine.sampling.stretches.interval import Answer, answer
-from engine.sampling.stretches.slices import evened
+from engine.sampling.stretches.measures import evened
 
 
 def estimate_join(options: EstimateOptions, stages: Stages) -> Estimation:
@@ -159,10 +159,14 @@ class Joining(Estimating):
         return True
 
     def spread(self, worth: Floats) -> Floats:
-        """Return the sizes by which slices are drawn: no window of an aggregate has too few."""
+        """Return the sizes by which slices are drawn.
+
+        More of those that may have large values; of no window of an aggregate too few.
+        """
         specs = self.join.recipe.specs
         finest = max((windows_of(self.join, one) for one in specs), key=len)
-        return evened(worth, [one[1:] for one in finest])
+        sizes = self.plan.measures.valued(worth)
+        return evened(sizes, [one[1:] for one in finest])
 
     def estimates(self, own: Seen, earlier: Sequence[Sequence[Earlier]]) -> list[Estimated]:
         """Return the estimates of every aggregate."""

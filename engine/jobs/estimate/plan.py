@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from engine.archives.footers import magnitudes
 from engine.archives.roles import JoinColumns, Roles, check_roles, check_streams
 from engine.archives.source import Archive
 from engine.archives.stretches import RowGroups, to_read
@@ -19,6 +20,7 @@ from engine.lanes.facts import FactRelation
 from engine.options.estimate import EstimateOptions
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.aggregates import AggregateSpec
+from engine.sampling.aggregates.where import Column
 
 _ROWS = 1_000_000
 """Tuples of a stretch of the exact join, about."""
@@ -95,8 +97,41 @@ def plan_of(options: EstimateOptions, archives: Archives) -> Plan:
     columns = [recipe.columns(side) for side in (0, 1)]
     groups = groups_of(archives[:2], recipe.roles, recipe.joined[0], columns)
     panes = [own.windows.every for own in recipe.specs if own.windows.every]
-    edges, measures = sliced(groups, recipe.windows, archives.start_ts(options.base), panes)
+    large = greatest(archives[:2], recipe.roles, groups, recipe.specs)
+    start = archives.start_ts(options.base)
+    edges, measures = sliced(groups, recipe.windows, start, panes, greatest=large)
     return Plan(edges, measures, archives[:2], recipe, groups)
+
+
+def greatest(
+    archives: Sequence[Archive],
+    roles: Sequence[Roles],
+    groups: Sequence[RowGroups],
+    specs: Sequence[AggregateSpec],
+) -> list[tuple[int, Floats]]:
+    """Return streams, and the greatest magnitudes of a column that is added up, by row group."""
+    return [
+        (stream, magnitudes(archives[stream], groups[stream].file, groups[stream].number, column))
+        for stream, column in added_up(specs, [own.importance for own in roles])
+    ]
+
+
+def added_up(
+    specs: Sequence[AggregateSpec], importance: Sequence[str | None]
+) -> list[tuple[int, str]]:
+    """Return streams and their columns that aggregates add up or average, each once.
+
+    `importance` names that of each stream.
+    """
+    found = list[tuple[int, str]]()
+    for own in specs:
+        if own.function == "count":
+            continue
+        if isinstance(own.value, Column):
+            found.append((own.value.side, own.value.column))
+        else:
+            found += [(at, name) for at, name in enumerate(importance) if name is not None]
+    return list(dict.fromkeys(found))
 
 
 def recipe_of(options: EstimateOptions, archives: Archives) -> PairRecipe:

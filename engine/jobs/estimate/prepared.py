@@ -11,18 +11,19 @@ import pyarrow as pa
 from engine.archives.canonical import LANE_SEED, codes
 from engine.archives.stretches import RowGroups, StretchTuples
 from engine.jobs.estimate.outputs import Pairs, StretchOutputs
-from engine.jobs.estimate.plan import Plan, recipe_of
+from engine.jobs.estimate.plan import Plan, added_up, recipe_of
 from engine.jobs.estimate.sliced import amounts, sliced
 from engine.jobs.estimate.task import Recipe, StretchTask
 from engine.jobs.frame import Archives, JobLanes
 from engine.lanes.home import lane_home
 from engine.lanes.manifest import Prepared
-from engine.lanes.parts import parts_of
+from engine.lanes.parts import IMPORTANCE, parts_of
 from engine.lanes.prepare import fingerprint
 from engine.lanes.reader import LANE_COLUMNS, LaneFiles
 from engine.lanes.stored import Stored
 from engine.options.estimate import EstimateOptions
 from engine.runtime.executors import Stages
+from engine.runtime.jit import Floats
 from engine.runtime.kept import LANES, cache_home
 from engine.runtime.streams import SIDES, StreamBatch
 
@@ -125,22 +126,32 @@ def lane_plan(
     recipe = LaneRecipe(
         plain.windows, plain.combine, plain.specs, plain.kinds, plain.quarantine, lanes
     )
-    left, right = (_groups(lanes, side, recipe.columns(side)) for side in (0, 1))
+    asked = added_up(recipe.specs, (IMPORTANCE, IMPORTANCE))
+    left, right = (
+        _groups(lanes, side, recipe.columns(side), [name for at, name in asked if at == side])
+        for side in (0, 1)
+    )
     panes = [own.windows.every for own in recipe.specs if own.windows.every]
     start = archives.start_ts(options.base)
-    edges, measures = sliced((left, right), recipe.windows, start, panes)
-    return LanePlan(edges, measures, archives[:2], recipe, (left, right))
+    large = [(0, own) for own in left[1]] + [(1, own) for own in right[1]]
+    groups = left[0], right[0]
+    edges, measures = sliced(groups, recipe.windows, start, panes, greatest=large)
+    return LanePlan(edges, measures, archives[:2], recipe, groups)
 
 
-def _groups(lanes: Sequence[LaneFiles], side: int, columns: Sequence[str]) -> RowGroups:
-    """Return what can be read alone of a stream, as row groups."""
+def _groups(
+    lanes: Sequence[LaneFiles], side: int, columns: Sequence[str], added_up: Sequence[str]
+) -> tuple[RowGroups, list[Floats]]:
+    """Return what can be read alone of a stream, as row groups, and magnitudes in them."""
     names = [f"{SIDES[side]}_{name}" for name in columns]
+    values = [name if name == IMPORTANCE else f"{SIDES[side]}_{name}" for name in added_up]
     found = [
         (number, *part)
         for number, files in enumerate(lanes)
         for stored in [(files.left, files.right)[side]]
-        for part in (() if stored is None else parts_of(stored, names))
+        for part in (() if stored is None else parts_of(stored, names, values))
     ]
-    lane, rows, low, high, size, keys = np.array(found, np.int64).T
+    lane, rows, low, high, size, keys = np.array([own[:-1] for own in found], np.int64).T
     place = np.arange(rows.size)
-    return RowGroups(lane, place, rows, low, high, size, keys, np.cumsum(rows) - rows, 0 * rows)
+    groups = RowGroups(lane, place, rows, low, high, size, keys, np.cumsum(rows) - rows, 0 * rows)
+    return groups, [*np.array([own[-1] for own in found]).T]

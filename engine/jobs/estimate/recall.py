@@ -16,7 +16,8 @@ from engine.jobs.estimate.seen import Earlier, Seen, everything
 from engine.jobs.trial.lead_in import learns
 from engine.report.losses import importance_share, share
 from engine.runtime.jit import Floats, Ints
-from engine.sampling.stretches.interval import Answer, Cell, allowing, answer
+from engine.sampling.stretches.foreseen import allowing
+from engine.sampling.stretches.interval import Answer, Cell, answer
 from engine.sampling.stretches.lead_in import LeftOver, left_over, with_left_over
 from engine.sampling.stretches.needed import Anticipated, Entries, Places, Sampled
 from engine.sampling.stretches.pooled import pooled

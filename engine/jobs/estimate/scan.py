@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from engine.archives.footers import stored
 from engine.archives.normalise import FaultTally, Normalised, bad_rows_error, normalise
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import Part, Rows
@@ -86,7 +86,7 @@ def sources_of(
             continue
         with storage.parquet_file(file.path) as opened:
             footer = opened.metadata
-        wanted = [_stored(footer, names) for names in ((*roles.columns, *columns), roles.on)]
+        wanted = [stored(footer, names) for names in ((*roles.columns, *columns), roles.on)]
         begin = first
         run: list[int] = []
         for number in range(footer.num_row_groups):
@@ -107,11 +107,6 @@ def sources_of(
             found.append(Source(side, own, groups, *common, sizes[0], sizes[1], len(run)))
             first, run = int(ends[-1]), []
     return found
-
-
-def _stored(footer: pq.FileMetaData, columns: tuple[str, ...]) -> list[int]:
-    names = [footer.schema.column(i).path for i in range(footer.num_columns)]
-    return [i for i, name in enumerate(names) if name.partition(".")[0] in columns]
 
 
 @dataclass(frozen=True)

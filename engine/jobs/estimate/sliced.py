@@ -16,6 +16,7 @@ from engine.archives.stretches import RowGroups, row_groups
 from engine.runtime.errors import InputError
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.stretches import density, slices
+from engine.sampling.stretches.measures import Measures, measures_of
 
 TIMES = 24
 """Parts of the archives' time of which the report has an estimate each, about."""
@@ -27,7 +28,7 @@ class Slices(ABC):
 
     edges: Ints
     """First tick of every slice, and the tick after the last, (slices + 1,) int64."""
-    measures: slices.Measures
+    measures: Measures
     """What is known of each before it is read."""
 
     @property
@@ -120,7 +121,8 @@ def sliced(
     start: int | None,
     panes: Sequence[int] = (),
     lifetimes: tuple[int, int] = slices.LIFETIMES,
-) -> tuple[Ints, slices.Measures]:
+    greatest: Sequence[tuple[int, Floats]] = (),
+) -> tuple[Ints, Measures]:
     """Cut the time of archives as their footers suggest, and return what these tell of slices.
 
     Parameters
@@ -134,6 +136,8 @@ def sliced(
         As `slices.cut` takes them.
     lifetimes : (int, int)
         As `slices.length_of` takes them.
+    greatest : sequence of (int, (groups,) float64)
+        Streams, and the greatest magnitudes of a column that is added up, by row group.
     """
     ends = [own.span for own in groups]
     span = min(low for low, _ in ends), max(high for _, high in ends)
@@ -149,7 +153,13 @@ def sliced(
         density.spread_of(own.low, own.high, own.rows * each[own.group])
         for own, each in zip(parts, weights, strict=True)
     ]
-    known = slices.measures(edges, spreads, windows, weighted)
+    valued = [(at, density.by_values(groups[at].rows, column)) for at, column in greatest]
+    own_values = [
+        (at, density.spread_of(*parts[at][:2], parts[at].rows * each[parts[at].group]))
+        for at, each in valued
+        if each is not None
+    ]
+    known = measures_of(edges, spreads, windows, weighted, own_values)
     return edges, known
 
 

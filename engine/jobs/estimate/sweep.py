@@ -29,6 +29,7 @@ from engine.runtime.executors import Executor, Progress
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.stretches import density, slices
 from engine.sampling.stretches.interval import Answer
+from engine.sampling.stretches.measures import measures_of
 from gpu_kernels.devices import Choice
 
 _TUPLES = 10_000
@@ -102,11 +103,11 @@ def _plan(
     tasks = [TimesTask(files, tuple(fine.tolist())) for files in lanes.files]
     counts = np.sum(lanes.stages.mapped("times", rows_by_time, tasks, lanes.rows), axis=0)
     spreads = [density.spread_of(fine[:-1], fine[1:] - 1, own) for own in counts]
-    measures = slices.measures(edges, (spreads[0], spreads[1]), (longest, longest))
+    known = measures_of(edges, (spreads[0], spreads[1]), (longest, longest))
     executor = lanes.stages.executor
     before: Floats = spreads[0].before(edges) + spreads[1].before(edges)
     return LaneSlices(
-        edges, measures, tuple(lanes.files), tuple(tuple(own) for own in layout.cells),
+        edges, known, tuple(lanes.files), tuple(tuple(own) for own in layout.cells),
         tuple(exact.values()), seed,
         executor.slots or executor.threads, span[0], before,
     )  # fmt: skip

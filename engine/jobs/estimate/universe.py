@@ -45,7 +45,7 @@ from engine.runtime.errors import InputError, NoStretchesError
 from engine.runtime.executors import Progress, Stages
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.work import ANSWERING
-from engine.sampling.stretches.slices import Measures
+from engine.sampling.stretches.measures import Measures
 
 _PART, _MOST = 0.1, 1024
 """Share of the rows that the first draws are worth, about, and the most draws: a pass reads all

@@ -7,8 +7,9 @@ from functools import cached_property
 from pathlib import Path
 
 from engine.archives.canonical import LANE_SEED
+from engine.archives.footers import may_lack
 from engine.archives.roles import JoinColumns, Roles
-from engine.archives.stretches import RowGroups, may_lack
+from engine.archives.stretches import RowGroups
 from engine.jobs.frame import Archives, JobLanes
 from engine.jobs.lane_stats import lane_stats
 from engine.lanes.facts import FactRelation

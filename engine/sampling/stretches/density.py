@@ -130,3 +130,27 @@ def by_keys(rows: Ints, key_bytes: Ints) -> Floats:
     ratio = np.median(each) / np.maximum(each, 1e-9) / _CHANCE
     found: Floats = rows * np.clip(ratio, 1.0, _FARTHEST) ** _POWER
     return found
+
+
+def by_values(rows: Ints, greatest: Floats) -> Floats | None:
+    """Return weights of a row by group, 1 on average: how large a column's values may be in it.
+
+    Parameters
+    ----------
+    rows : (groups,) int64
+    greatest : (groups,) float64
+        Greatest magnitudes; of groups of which nothing is known the average.
+
+    Returns
+    -------
+    (groups,) float64 or None
+        None if nothing is known of any, or if all are 0.
+
+    Examples
+    --------
+    >>> by_values(np.array([10, 10, 20]), np.array([1.0, 4.0, np.nan]))
+    array([0.4, 1.6, 1. ])
+    """
+    known = np.isfinite(greatest)
+    mean = float(np.average(greatest[known], weights=rows[known])) if known.any() else 0.0
+    return np.where(known, greatest, mean) / mean if mean else None

@@ -26,7 +26,6 @@ together (`pooled`) tell how much slices differ, relative to the mean of their o
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -68,6 +67,11 @@ class Cell(NamedTuple):
     """Where totals go with other sizes than those by which slices were drawn: these of the slices
     drawn by chance, and of all left to it."""
 
+    @property
+    def own_sizes(self) -> Floats:
+        """(n,) float64. Sizes that totals go with."""
+        return self.sizes if self.worth is None else self.worth[0]
+
 
 class Answer(NamedTuple):
     """An estimate."""
@@ -105,6 +109,12 @@ class Pooled(NamedTuple):
     """Of ratios within a window, over the square of its mean number of outputs over sizes."""
     free: float
     """Degrees of freedom."""
+    by_size: float = 0.0
+    """The same times the mean size of the window's slices: of small slices chance makes more."""
+
+    def of(self, cell: Cell) -> float:
+        """Return the variance relative to that square in a window: the greater of both."""
+        return max(self.variance, self.by_size / float(cell.own_sizes.mean()))
 
 
 class Residuals(NamedTuple):
@@ -127,14 +137,6 @@ class Residuals(NamedTuple):
     def seen(self) -> bool:
         """Whether there is any output to tell."""
         return self.outputs > 0 and np.isfinite(self.value)
-
-
-class Foreseen(NamedTuple):
-    """What an earlier sample says of how far an interval reaches."""
-
-    reach: float
-    drawn: int
-    """Slices that it drew by chance."""
 
 
 def residuals(cell: Cell, *, average: bool) -> Residuals:
@@ -210,7 +212,7 @@ def answer(
     found = none._replace(estimate=own.value, apart=apart)
     some = cell.values[:, 1] != 0
     if few and pooled is not None:
-        variance = max(float(own.squares.mean()), pooled.variance * own.outputs**2)
+        variance = max(float(own.squares.mean()), pooled.of(cell) * own.outputs**2)
         squares = variance * float(own.rest.sum())
         reason = _rare(some, n // 2 + 1)
         free = pooled.free
@@ -226,41 +228,6 @@ def answer(
     if not average:
         low, high = _beyond_what_was_seen(cell, low, high)
     return found._replace(low=low, high=high)
-
-
-def allowing(found: Answer, own: float, foreseen: Sequence[Foreseen]) -> Answer:
-    """Return an answer whose interval allows for what earlier samples say of how slices differ.
-
-    Who draws until intervals are short enough ends more often where they happen to be too short.
-    So an interval is as wide as the mean square of its own reach and those that were foreseen,
-    each as often as it has slices, if that is wider.
-
-    Parameters
-    ----------
-    found : Answer
-    own : float
-        How far its interval reaches.
-    foreseen : sequence of Foreseen
-        Of this sample, by earlier ones.
-
-    Examples
-    --------
-    >>> one = Answer(100.0, 98.0, 103.0, 1.0, None, 1.0, 40)
-    >>> found = allowing(one, 0.03, [Foreseen(0.06, 40)])
-    >>> round(found.low, 2), round(found.high, 2)
-    (96.84, 104.74)
-    """
-    known = [one for one in foreseen if math.isfinite(one.reach)]
-    if found.reason is not None or not own or not known:
-        return found
-    squares = found.drawn * own**2 + sum(one.drawn * one.reach**2 for one in known)
-    mean = math.sqrt(squares / (found.drawn + sum(one.drawn for one in known)))
-    wider = max(1.0, mean / own)
-    return found._replace(
-        low=found.estimate - wider * (found.estimate - found.low),
-        high=found.estimate + wider * (found.high - found.estimate),
-        error=wider * found.error,
-    )
 
 
 def _quantiles(part: Floats, confidence: float, free: float | None) -> tuple[float, float]:

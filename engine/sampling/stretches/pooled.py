@@ -41,17 +41,18 @@ def pooled(cells: Sequence[Cell], *, average: bool = False, overlap: int = 1) ->
     >>> round(found.variance, 3), found.free
     (0.08, 6.0)
     """
-    found = [residuals(own, average=average) for own in cells if own.sizes.size > 1]
-    drawn = [int((own.values[:, 1] != 0).sum()) for own in cells if own.sizes.size > 1]
-    told = [(own, some) for own, some in zip(found, drawn, strict=True) if own.seen]
-    slices, some = sum(own.part.size for own, _ in told), sum(some for _, some in told)
+    both = [(own, residuals(own, average=average)) for own in cells if own.sizes.size > 1]
+    both = [(cell, own) for cell, own in both if own.seen]
+    told = [own for _, own in both]
+    slices = sum(own.part.size for own in told)
+    some = sum(int((own.values[:, 1] != 0).sum()) for own, _ in both)
     if slices < FEWEST * overlap or some < SOME * overlap:
         return None
-    free = np.array([min(own.part.size - 1, 2 * own.part.size / 3) for own, _ in told])
-    variances = np.array([own.squares.mean() / own.outputs**2 for own, _ in told])
+    free = np.array([min(own.part.size - 1, 2 * own.part.size / 3) for own in told])
+    variances = np.array([own.squares.mean() / own.outputs**2 for own in told])
     apart = np.concatenate([
         (own.part - own.part.mean()) / own.outputs * np.sqrt(own.part.size / (own.part.size - 1))
-        for own, _ in told
+        for own in told
     ])  # fmt: skip
     squares = apart**2
     total = float(squares.sum())
@@ -59,5 +60,8 @@ def pooled(cells: Sequence[Cell], *, average: bool = False, overlap: int = 1) ->
         return None
     kurtosis = squares.size * float((squares**2).sum()) / total**2 if total else 3.0
     all_free = float(free.sum())
-    variance = float((free * variances).sum()) / all_free
-    return Pooled(variance, 3 * all_free / overlap / max(3.0, kurtosis))
+    sizes = np.array([cell.own_sizes.mean() for cell, _ in both])
+    variance, by_size = (
+        float((free * own).sum()) / all_free for own in (variances, variances * sizes)
+    )
+    return Pooled(variance, 3 * all_free / overlap / max(3.0, kurtosis), by_size)

@@ -8,12 +8,11 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.sampling.stretches.design import chances, drawn
+from engine.sampling.stretches.foreseen import Foreseen, allowing
 from engine.sampling.stretches.interval import (
     FEWEST,
     Answer,
     Cell,
-    Foreseen,
-    allowing,
     answer,
 )
 from engine.sampling.stretches.needed import Anticipated, Entries, Places, Sampled, draws_needed

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from engine.sampling.stretches.design import chances, drawn
 from engine.sampling.stretches.interval import FEWEST, FEWEST_POOLED, Cell, answer
+from engine.sampling.stretches.measures import evened
 from engine.sampling.stretches.needed import Anticipated, Entries, Places, Sampled
 from engine.sampling.stretches.pooled import pooled
-from engine.sampling.stretches.slices import evened
 
 Floats = NDArray[np.float64]
 
@@ -39,6 +39,25 @@ def test_totals_of_few_slices_are_the_oracles(seed: int) -> None:
         assert (found.estimate, found.error) == pytest.approx(wanted[:2])
         assert found.high == pytest.approx(wanted[0] + wanted[2])
         assert found.low == pytest.approx(max(wanted[0] - wanted[2], cell.values[:, 0].sum() + 5))
+
+
+def test_of_small_slices_chance_makes_more() -> None:
+    """Outputs that come one by one: slices of a tenth differ by the root of ten times as much."""
+    rng = np.random.default_rng(6)
+    held, tries = 0, 400
+    for _ in range(tries):
+        cells, wanted = [], []
+        for rate in (4.0, 40.0, 40.0, 40.0):
+            outputs = rng.poisson(rate, 40).astype(float)
+            wanted.append(outputs.sum())
+            own = outputs[rng.permutation(40)[:4]]
+            sizes = np.full(4, rate)
+            values = np.column_stack([own, own])
+            cells.append(Cell(np.zeros(2), values, sizes, np.full(4, 0.1), 40 * rate))
+        alike = pooled(cells)
+        found = answer(cells[0], 0.95, pooled=alike)
+        held += found.low <= wanted[0] <= found.high
+    assert held / tries > 0.88  # by the variance of all windows alike: 0.84
 
 
 def test_averages_are_of_residuals() -> None:

@@ -9,14 +9,9 @@ import numpy as np
 import pytest
 
 from engine.runtime.errors import SpecError
-from engine.sampling.stretches.density import Spread, by_keys, spread_of, stepped
-from engine.sampling.stretches.slices import (
-    COUNTED,
-    FIRST,
-    Measures,
-    cut,
-    measures,
-)
+from engine.sampling.stretches.density import Spread, by_keys, by_values, spread_of, stepped
+from engine.sampling.stretches.measures import COUNTED, FIRST, Measures, measures_of
+from engine.sampling.stretches.slices import cut
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -67,7 +62,7 @@ def test_sizes_are_candidate_pairs(seed: int) -> None:
     groups = _groups(rng, 1600), _groups(rng, 1600)
     windows = int(rng.integers(0, 30)), int(rng.integers(0, 30))
     edges = np.arange(0, 1601, 200)
-    found = measures(edges, (_spread(groups[0]), _spread(groups[1])), windows)
+    found = measures_of(edges, (_spread(groups[0]), _spread(groups[1])), windows)
     wanted = np.array(
         [naive_estimate.candidates(groups, windows, (int(a), int(b))) for a, b in pairwise(edges)]
     )
@@ -86,7 +81,7 @@ def test_slices_whose_keys_take_few_bytes_are_larger() -> None:
     size[40:50] = 60
     plain = spread_of(low, low + 9, rows)
     weighted = spread_of(low, low + 9, by_keys(rows, size))
-    found = measures(np.arange(0, 1001, 100), (plain, plain), (5, 5), (weighted, weighted))
+    found = measures_of(np.arange(0, 1001, 100), (plain, plain), (5, 5), (weighted, weighted))
     ratio = found.alike / found.pairs
     assert ratio[4] / ratio[0] == pytest.approx((80 / 60 / 1.03) ** 10)
     assert ratio[[0, 9]] == pytest.approx(ratio[1])
@@ -125,7 +120,7 @@ def test_slices_drawn_for_certain_count_when_sizes_are_learnt() -> None:
 def test_a_slice_without_rows_has_no_size_and_any_other_has_one() -> None:
     left = _spread([(0, 99, 50), (900, 999, 50)])
     right = _spread([(500, 599, 50), (900, 999, 50)])
-    found = measures(np.arange(0, 1001, 100), (left, right), (10, 10)).sizes(FIRST)
+    found = measures_of(np.arange(0, 1001, 100), (left, right), (10, 10)).sizes(FIRST)
     assert (found > 0).tolist() == [True, *[False] * 4, True, *[False] * 3, True]
     assert found[-1] > 3 * found[0]
 
@@ -187,3 +182,39 @@ def test_slices_whose_keys_take_far_fewer_bytes_are_unlike() -> None:
     found = Measures(tuples, tuples, alike)
     assert found.odd.tolist() == [70, 7]
     assert not found.with_keys(alike).odd.size
+
+
+def test_slices_that_may_have_large_values_are_drawn_more_often() -> None:
+    low = np.arange(0, 400, 10)
+    rows, greatest = np.full(40, 20), np.full(40, 2.0)
+    greatest[7], greatest[8] = 42.0, np.nan
+    weights = by_values(rows, greatest)
+    assert weights is not None
+    assert weights @ rows == pytest.approx(rows.sum())
+    spread = spread_of(low, low + 9, rows)
+    valued = spread_of(low, low + 9, rows * weights)
+    edges = np.arange(0, 401, 10)
+    own = measures_of(edges, [spread, spread], (3, 3), valued=[(1, valued)])
+    plain = measures_of(edges, [spread, spread], (3, 3))
+    assert plain.valued(plain.pairs) is plain.pairs
+    assert own.pairs.tolist() == plain.pairs.tolist()
+    found = own.valued(own.pairs)
+    assert found.sum() == pytest.approx(own.pairs.sum())
+    rate, mean = found / own.pairs, (38 * 2 + 42) / 39
+    assert rate[20] == pytest.approx(0.6 + 0.4 * 2 / mean, rel=0.02)
+    assert rate[6] == pytest.approx(rate[20])
+    assert 0.6 + 0.4 * 35 / mean < rate[7] < 0.6 + 0.4 * 42 / mean
+    assert rate[8] > 1.3  # its own are average, but some large ones are still in the window
+    unknown = own.with_keys(own.pairs)
+    assert unknown.valued(own.pairs).tolist() == found.tolist()
+
+
+def test_values_of_which_nothing_is_known_change_nothing() -> None:
+    rows = np.array([3, 5])
+    assert by_values(rows, np.full(2, np.nan)) is None
+    assert by_values(rows, np.zeros(2)) is None
+    assert by_values(rows, np.array([np.inf, 1.0])) == pytest.approx([1, 1])
+    spread = spread_of(np.array([0, 5]), np.array([4, 9]), rows)
+    none = spread_of(np.array([0, 5]), np.array([4, 9]), 0.0 * rows)
+    own = measures_of(np.array([0, 5, 10]), [spread, spread], (3, 3), valued=[(0, none)])
+    assert own.valued(own.pairs) is own.pairs

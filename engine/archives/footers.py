@@ -1,0 +1,86 @@
+"""What the footers of Parquet files tell of their columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from engine.archives.folders import value_in
+from engine.archives.source import Archive
+from engine.runtime import storage
+from engine.runtime.jit import Floats, Ints
+
+
+@lru_cache(maxsize=64)
+def footer_of(path: str, changed: int | str) -> pq.FileMetaData:
+    """Return the footer of a file; `changed` tells versions of it apart."""
+    del changed
+    with storage.parquet_file(path) as file:
+        return file.metadata
+
+
+def stored(footer: pq.FileMetaData, columns: Sequence[str]) -> list[int]:
+    """Return the numbers of stored columns, of which a nested one has several."""
+    paths = [footer.schema.column(i).path for i in range(footer.num_columns)]
+    return [
+        i for i, path in enumerate(paths) if path in columns or path.partition(".")[0] in columns
+    ]
+
+
+def may_lack(archive: Archive, columns: Sequence[str]) -> bool:
+    """Return whether a row may have a null in some columns, as far as footers tell."""
+    for file in archive.files:
+        if any(
+            not value_in(file.path, own).is_valid for own in archive.folders if own.name in columns
+        ):
+            return True
+        footer = footer_of(file.path, file.changed)
+        for i in stored(footer, columns):
+            for at in range(footer.num_row_groups):
+                known = footer.row_group(at).column(i).statistics
+                if known is None or not known.has_null_count or known.null_count:
+                    return True
+    return False
+
+
+def magnitudes(archive: Archive, file: Ints, number: Ints, column: str) -> Floats:
+    """Return the greatest magnitude that a column of numbers has in row groups.
+
+    Parameters
+    ----------
+    archive : Archive
+    file, number : (groups,) int64
+        Place of the file in the archive, and of the row group in it.
+    column : str
+
+    Returns
+    -------
+    (groups,) float64
+        NaN where footers do not tell.
+    """
+    found = np.full(file.size, math.nan)
+    for which in np.unique(file).tolist():
+        one = archive.files[which]
+        footer = footer_of(one.path, one.changed)
+        places = stored(footer, [column])
+        if len(places) == 1:
+            for at in np.flatnonzero(file == which).tolist():
+                found[at] = magnitude(footer.row_group(int(number[at])).column(places[0]))
+    return found
+
+
+def magnitude(column: Any) -> float:  # noqa: ANN401 - metadata
+    """Return the greatest magnitude in a column of a row group, NaN if its footer does not tell."""
+    known = column.statistics
+    if known is None or not known.has_min_max:
+        return math.nan
+    ends = known.min, known.max
+    if not all(isinstance(end, int | float | Decimal) for end in ends):
+        return math.nan
+    return max(abs(float(end)) for end in ends)

@@ -1,0 +1,248 @@
+"""What footers tell of slices of time: what each is worth joining."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.runtime.jit import Floats, Ints
+from engine.sampling.stretches.density import Spread
+from engine.sampling.stretches.slices import fractions
+
+_PARTS = 8, 64
+"""Parts of a slice in which the pairs that tuples make are added up: at least, and at most where
+that takes half a window each."""
+_LEAST, _STEPS = 0.05, 6
+_LEFT = 1 - 3 * _LEAST
+SHARES = np.array(
+    [
+        (_LEAST + _LEFT * i / _STEPS, _LEAST + _LEFT * j / _STEPS, 0.0)
+        for i in range(_STEPS + 1)
+        for j in range(_STEPS + 1 - i)
+    ]
+)
+SHARES[:, 2] = 1 - SHARES.sum(axis=1)
+"""Shares of the measures to choose from. None is nothing: a slice of which one measure promises
+next to nothing is still likely enough to be drawn."""
+FIRST = np.array([0.4, 0.4, 0.2])
+"""Shares until a sample says which are best."""
+COUNTED = np.array([_LEAST, _LEAST, 1 - 2 * _LEAST])
+"""The same once keys have been read."""
+_FENCE, _ALIKE = 3.0, 1e-3
+"""Distances between quartiles beyond which a slice is unlike the others, and the least that such a
+distance counts."""
+_LITTLE = 1e-300
+VALUED = 0.4
+"""Share of a slice's size that goes by how large the values in it may be."""
+
+
+class Measures(NamedTuple):
+    """What footers tell of slices: (slices,) float64 each, adding up to 1; 0 without a tuple."""
+
+    pairs: Floats
+    """Candidates: tuples of one stream times those of the others within their windows."""
+    tuples: Floats
+    alike: Floats
+    """Pairs, weighted by how few bytes their keys take: where few keys are hot, they are stored in
+    less, and match more. Or pairs of one key, once keys have been read."""
+    counted: bool = False
+    """Whether they have."""
+    values: Floats | None = None
+    """How large those that aggregates add up may be, relative to what they are on average; not
+    scaled. None if there are none, or footers do not tell."""
+
+    @property
+    def first(self) -> Floats:
+        """Shares until a sample says which are best: (3,) float64."""
+        return COUNTED if self.counted else FIRST
+
+    def with_keys(self, pairs: Floats) -> Measures:
+        """Return the measures with the pairs that keys make: (slices,) float64, not scaled."""
+        total = pairs.sum()
+        own = np.where(self.tuples > 0, pairs / total, 0.0) if total else self.tuples
+        return self._replace(alike=own, counted=True)
+
+    @property
+    def odd(self) -> Ints:
+        """Places of slices that are unlike the others, the most unlike first: (n,) int64.
+
+        By Tukey's outer fence they have far fewer pairs for their tuples than others: there are
+        gaps in them, about whose ends footers know least, and they are small, so that few samples
+        would have one. Bursts, on the other side, are large. Or they have far more pairs of one
+        key than others, as far as bytes tell, which tell little of how many.
+        """
+        return self._beyond(lambda dense: -dense)
+
+    @property
+    def apart(self) -> Ints:
+        """The same, and those that have far more pairs for their tuples, such as bursts and parts.
+
+        How much of a join a memory keeps depends on that, whatever their size.
+        """
+        return self._beyond(lambda dense: -dense, lambda dense: dense)
+
+    def _beyond(self, *sides: Callable[[Floats], Floats]) -> Ints:
+        some = np.flatnonzero((self.pairs > 0) & (self.tuples > 0))
+        if not some.size:
+            return some
+        dense = np.log(self.pairs[some] / self.tuples[some])
+        far = np.max([_beyond_quartiles(side(dense)) for side in sides], axis=0)
+        if not self.counted:
+            hot = self.alike[some] / self.pairs[some]
+            far = np.maximum(far, _beyond_quartiles(np.log(np.maximum(hot, _LITTLE))))
+        order = np.argsort(-far, kind="stable")
+        found: Ints = some[order[far[order] > _FENCE]]
+        return found
+
+    def sizes(self, shares: Floats) -> Floats:
+        """Return what each slice is worth joining, of which so much goes by each measure."""
+        return _mixed(shares, self[:3])
+
+    def valued(self, sizes: Floats) -> Floats:
+        """Return sizes by which slices that may have large values are drawn more often.
+
+        Few of them can make most of a sum: left to the same chance as others, those that were not
+        drawn leave no trace in a sample.
+        """
+        if self.values is None:
+            return sizes
+        large = sizes * self.values
+        total = large.sum()
+        if not total:
+            return sizes
+        found: Floats = (1 - VALUED) * sizes + VALUED * (sizes.sum() / total) * large
+        return found
+
+    def shares(self, places: Ints, chance: Floats, totals: Floats) -> Floats:
+        """Return the shares with which estimates should vary least: (3,) float64.
+
+        Outputs of a burst are like its pairs where keys are few, and like its tuples where each
+        matches about once. The variance of draws with chances by x goes with the sum of
+        ``y^2 / x`` over all slices, which a sample estimates.
+
+        Parameters
+        ----------
+        places : (n,) int64
+            Slices drawn, those for certain included.
+        chance : (n,) float64
+            With which they were drawn.
+        totals : (n, aggregates) float64
+            What they came to.
+        """
+        best = np.zeros(len(SHARES))
+        drawn = _mixed(SHARES[:, :, None], [own[places] for own in self[:3]])
+        for total in totals.T:
+            squares = (total**2 / (chance * drawn)).sum(axis=1)
+            if np.isfinite(squares).all() and squares.min() > 0:
+                best += squares / squares.min()
+        return SHARES[best.argmin()] if best.any() else self.first
+
+
+def evened(sizes: Floats, windows: Sequence[tuple[int, int]]) -> Floats:
+    """Return sizes by which no window of time is drawn from less than half as often as on average.
+
+    Parameters
+    ----------
+    sizes : (slices,) float64
+        Returned themselves if that is so by them.
+    windows : sequence of (int, int)
+        Places of the first slice of each window, and of the one after the last.
+
+    Examples
+    --------
+    >>> evened(np.array([1.0, 2, 45, 48]), [(0, 2), (2, 4)]).tolist()
+    [8.0, 16.0, 45.0, 48.0]
+    """
+    least = sizes.sum() / (2 * max(1, len(windows)))
+    totals = [(begin, end, sizes[begin:end].sum()) for begin, end in windows]
+    small = [one for one in totals if 0 < one[2] < least]
+    found = sizes.copy() if small else sizes
+    for begin, end, total in small:  # windows may overlap
+        found[begin:end] = np.maximum(found[begin:end], sizes[begin:end] * (least / total))
+    return found
+
+
+def _beyond_quartiles(values: Floats) -> Floats:
+    """Return how many distances between quartiles each value is above the third."""
+    first, third = np.quantile(values, [0.25, 0.75])
+    found: Floats = (values - third) / max(third - first, _ALIKE)
+    return found
+
+
+def _mixed(shares: Floats, measures: Sequence[Floats]) -> Floats:
+    """Return a mixture. Term by term, for the last digits of matrix products differ by machine."""
+    parts = np.moveaxis(shares, 1, 0) if shares.ndim > 1 else shares
+    found: Floats = parts[0] * measures[0] + parts[1] * measures[1] + parts[2] * measures[2]
+    return found
+
+
+def measures_of(
+    edges: Ints,
+    spreads: Sequence[Spread],
+    windows: Sequence[int],
+    weighted: Sequence[Spread] | None = None,
+    valued: Sequence[tuple[int, Spread]] = (),
+) -> Measures:
+    """Return what footers tell of slices.
+
+    Parameters
+    ----------
+    edges : (slices + 1,) int64
+    spreads : sequence of Spread
+        By stream.
+    windows : sequence of int
+        Ticks, by stream.
+    weighted : sequence of Spread, optional
+        Of the same tuples weighted `by_keys`.
+    valued : sequence of (int, Spread)
+        Streams, and their tuples weighted `by_values` of a column.
+    """
+    begin, gap = edges[:-1, None], np.diff(edges)[:, None]
+    parts = int(np.clip(2 * int(gap.max()) // (min(windows) + 1), *_PARTS))
+    at = np.arange(parts + 1)
+    borders = begin + fractions(gap, at, np.full_like(at, parts))
+    own = [np.diff(spread.before(borders), axis=1) for spread in spreads]
+    held = [_held(own, borders, window) for own, window in zip(spreads, windows, strict=True)]
+    tuples = np.sum(own, axis=0).sum(axis=1)
+    tuples[tuples < 1e-9 * tuples.mean()] = 0.0  # what rounding left
+    pairs = _pairs(own, held) * (tuples > 0)
+    alike = pairs.copy()
+    for spread, own_weights in zip(spreads, weighted or (), strict=False):
+        alike *= np.sqrt(_relative(edges, spread, own_weights))
+    values = np.zeros(pairs.size)
+    for stream, weights in valued:
+        large, large_held = [*own], [*held]
+        large[stream] = np.diff(weights.before(borders), axis=1)
+        large_held[stream] = _held(weights, borders, windows[stream])
+        values += _pairs(large, large_held)
+    values = np.divide(values, pairs, out=np.ones(pairs.size), where=pairs > 0)
+    tuples /= max(tuples.sum(), _LITTLE)
+    found = [part / part.sum() if part.any() else tuples for part in (pairs, alike)]
+    return Measures(found[0], tuples, found[1], values=values if valued else None)
+
+
+def _held(spread: Spread, borders: Ints, window: int) -> Floats:
+    """Return what is within a window in the middle of parts of time: (slices, parts) float64."""
+    middle = borders[:, :-1] + np.diff(borders, axis=1) // 2
+    found: Floats = spread.before(middle + 1) - spread.before(middle - window)
+    return found
+
+
+def _pairs(own: Sequence[Floats], held: Sequence[Floats]) -> Floats:
+    """Return how many pairs arrivals make with what the other streams hold: (slices,) float64."""
+    latest = [
+        one * np.prod([other for j, other in enumerate(held) if j != i], axis=0)
+        for i, one in enumerate(own)
+    ]
+    found: Floats = np.sum(latest, axis=0).sum(axis=1)
+    return found
+
+
+def _relative(edges: Ints, spread: Spread, weighted: Spread) -> Floats:
+    """Return the weight of a tuple in each slice, 1 where there is none: (slices,) float64."""
+    rows = np.diff(spread.before(edges))
+    found, some = np.ones(rows.size), rows > 1e-9
+    found[some] = np.diff(weighted.before(edges))[some] / rows[some]
+    return found
