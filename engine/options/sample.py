@@ -23,6 +23,7 @@ from engine.sampling.aggregates import AggregateSpec, parse_aggregate
 from engine.sampling.lane import METHODS
 from engine.sampling.model import COUNTS
 from engine.sampling.sizes import SIZES
+from engine.sampling.values import columns_of
 
 DEFAULT_METHOD = "bottom-k"
 CONFIDENCE = 0.95
@@ -46,7 +47,11 @@ class Sampled(TypedDict, total=False):
     method: Annotated[str, Option("how tuples are drawn", default=DEFAULT_METHOD, choices=METHODS)]
     size: Annotated[
         str | None,
-        Option(f"of a tuple, for pps-cluster and bottom-k (default {SIZES[0]})", choices=SIZES),
+        Option(
+            "of a tuple, for pps-cluster and bottom-k (default values if aggregates add up any, "
+            "else matches)",
+            choices=SIZES,
+        ),
     ]
     count: Annotated[
         str | None, Option(f"matches that uniform waits for (default {COUNTS[0]})", choices=COUNTS)
@@ -143,8 +148,9 @@ class SampleOptions:
     base : JobOptions
         Archives, windows, memory, combine, start, lanes, seed, bad rows, columns, output and cache;
         its policy is ignored.
-    size : {"matches", "weighted", "equal"} or None
-        Of the tuples, for pps-cluster and bottom-k; None: matches.
+    size : {"matches", "values", "weighted", "equal"} or None
+        Of the tuples, for pps-cluster and bottom-k; None: values if aggregates add up any and no
+        profile is given, else matches.
     count : {"bound", "frequency", "age"} or None
         Matches that uniform waits for; None: bound.
     overflow : float or None
@@ -244,7 +250,10 @@ class SampleOptions:
     @property
     def sizes(self) -> str:
         """What a tuple's size is."""
-        return self.size or "matches"
+        if self.size is not None:
+            return self.size
+        valued = self.profile is None and any(columns_of(self.specs))
+        return "values" if valued else "matches"
 
     @property
     def counts(self) -> str:

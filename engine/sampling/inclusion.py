@@ -156,8 +156,9 @@ class Inclusion(NamedTuple):
 
 
 def row_measures(
-    chosen: Inclusion, rule: SizeRule | ByKey, side: int, codes: Ints, importance: Floats
-) -> Floats:
+    chosen: Inclusion, rule: SizeRule | ByKey, side: int, codes: Ints, importance: Floats,
+    factors: Floats | None = None,
+) -> Floats:  # fmt: skip
     """Return the measure by which a sampler keeps tuples of one side, one number each.
 
     Parameters
@@ -170,6 +171,8 @@ def row_measures(
     codes : (n,) int64
         Join attributes as lanes hold them.
     importance : (n,) float64
+    factors : (n,) float64, optional
+        As `tuple_sizes` takes them.
 
     Returns
     -------
@@ -180,5 +183,5 @@ def row_measures(
         return rule.of(codes, side)
     if chosen.method == "eq-cluster":
         return np.full(codes.size, chosen.fractions[side])
-    sizes = tuple_sizes(rule, side, codes, importance)
+    sizes = tuple_sizes(rule, side, codes, importance, factors)
     return scaled(sizes, chosen.scales[side]) if chosen.method == "pps-cluster" else sizes

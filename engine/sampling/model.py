@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -13,8 +13,10 @@ from engine.lanes.reader import LaneFiles, lane_batches, streamed
 from engine.models.frequency import KeyCounts, lane_counts
 from engine.runtime.jit import Floats, Ints, kernel
 from engine.runtime.key_table import KeyTable
+from engine.runtime.streams import StreamBatch
 from engine.sampling.inclusion import SizeTable, added, size_table, ticks_held
 from engine.sampling.sizes import ByKey, SizeRule, expected_matches, opposite_counts, tuple_sizes
+from engine.sampling.values import Values, batches
 
 COUNTS = ("bound", "frequency", "age")
 SMOOTHING = 0.5
@@ -43,12 +45,14 @@ class Recipe:
     last: int = 0
     """`first`, `last`: First and last tick of both streams."""
     size: str = "matches"
-    """{"matches", "weighted", "equal"}. See `engine.sampling.sizes.SizeRule`."""
+    """{"matches", "values", "weighted", "equal"}. See `engine.sampling.sizes.SizeRule`."""
     count: str = "bound"
     """{"bound", "frequency", "age"}. What n_i of uniform is: the most matches that any tuple of the
     key has, or P5's models."""
     floors: tuple[float, float] = (0.0, 0.0)
     """For size `weighted`."""
+    values: tuple[Values, Values] = (Values(), Values())
+    """For size `values`, of left and right."""
     known: Known | None = None
     """In place of the archive's own counts."""
     curves: tuple[Floats, Floats] | None = field(default=None, compare=False)
@@ -144,15 +148,12 @@ def model_lane(task: ModelTask) -> LaneModel:
     recipe, files = task.recipe, task.files
     rule = lane_rule(recipe, files)
     sized = rule if isinstance(rule, SizeRule) else SizeRule("equal")
-    tables = []
-    for side, stored in enumerate((files.left, files.right)):
-        own = []
-        for batch in () if stored is None else streamed(stored):
-            sizes = tuple_sizes(sized, side, batch.key, batch.importance)
-            held = ticks_held(batch.ts, recipe.windows[side], recipe.last)
-            own.append(size_table(sizes, held))
-        tables.append(added(own))
-    found = (tables[0], tables[1])
+    parts: tuple[list[SizeTable], list[SizeTable]] = [], []
+    for side, batch, factors in _measured(files, recipe):
+        sizes = tuple_sizes(sized, side, batch.key, batch.importance, factors)
+        held = ticks_held(batch.ts, recipe.windows[side], recipe.last)
+        parts[side].append(size_table(sizes, held))
+    found = added(parts[0]), added(parts[1])
     if recipe.method != "uniform" or recipe.count == "age":
         return LaneModel(found)
     assert isinstance(rule, ByKey)  # noqa: S101 - that is uniform's
@@ -163,6 +164,21 @@ def model_lane(task: ModelTask) -> LaneModel:
         for side, own in enumerate((counts.left, counts.right))
     )
     return LaneModel(found, (left, right))
+
+
+def _measured(files: LaneFiles, recipe: Recipe) -> Iterator[tuple[int, StreamBatch, Floats | None]]:
+    """Yield the tuples of each side, and by what their sizes are multiplied."""
+    columns = recipe.values[0].columns, recipe.values[1].columns
+    if not any(columns):
+        for side, stored in enumerate((files.left, files.right)):
+            for batch in () if stored is None else streamed(stored):
+                yield side, batch, None
+        return
+    for both in batches(files, columns):
+        for side, values in enumerate(recipe.values):
+            payload = (both.left_payload, both.right_payload)[side]
+            own = (both.left, both.right)[side]
+            yield side, own, values.factors(own, payload)
 
 
 @kernel

@@ -12,7 +12,7 @@ from engine.policies import Policy
 from engine.replay.settings import sampled_callback
 from engine.runtime.jit import Floats, Ints, Records, jit
 
-SIZES = ("matches", "weighted", "equal")
+SIZES = ("matches", "values", "weighted", "equal")
 _FLOOR = 0.1
 """Share of a side's mean importance that is added to each tuple's by size `weighted`: tuples of
 importance 0 count as outputs too, and must not be all but impossible to draw."""
@@ -88,8 +88,8 @@ class SizeRule(NamedTuple):
     """What the size of a tuple is."""
 
     kind: str = "matches"
-    """{"matches", "weighted", "equal"}. Tuples of the other stream that have its key; times its
-    importance; or 1."""
+    """{"matches", "values", "weighted", "equal"}. Tuples of the other stream that have its key;
+    times how large the values are that aggregates add up; times its importance; or 1."""
     matches: ByKey | None = None
     """`opposite_counts`; None where all are of one size."""
     floors: tuple[float, float] = (0.0, 0.0)
@@ -109,7 +109,9 @@ def floor_of(rows: Sequence[int], means: Sequence[float]) -> float:
     return float(np.float32(_FLOOR * mean)) or 1.0
 
 
-def tuple_sizes(rule: SizeRule, side: int, codes: Ints, importance: Floats) -> Floats:
+def tuple_sizes(
+    rule: SizeRule, side: int, codes: Ints, importance: Floats, factors: Floats | None = None
+) -> Floats:
     """Return the size of tuples of one side.
 
     Parameters
@@ -120,6 +122,8 @@ def tuple_sizes(rule: SizeRule, side: int, codes: Ints, importance: Floats) -> F
     codes : (n,) int64
         Join attributes as lanes hold them.
     importance : (n,) float64
+    factors : (n,) float64, optional
+        For `values`, as `engine.sampling.values` has them.
 
     Returns
     -------
@@ -136,6 +140,8 @@ def tuple_sizes(rule: SizeRule, side: int, codes: Ints, importance: Floats) -> F
     if rule.matches is None or rule.kind == "equal":
         return np.ones(codes.size)
     sizes = rule.matches.of(codes, side)
+    if rule.kind == "values" and factors is not None:
+        sizes = sizes * factors
     return sizes * (importance + rule.floors[side]) if rule.kind == "weighted" else sizes
 
 

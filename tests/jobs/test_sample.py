@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,50 @@ def test_rows_and_estimates_are_the_oracles(
     span = max(times) - min(times) + 1
     mean = [held / span for held in expected.held]
     assert list(report["memory"]["mean"].values()) == pytest.approx(mean)
+
+
+@pytest.mark.parametrize(
+    ("method", "lanes", "settings"),
+    [("pps-cluster", 1, {}), ("pps-cluster", 4, {}), ("pps-cluster", 4, {"fraction": 0.3}),
+     ("bottom-k", 1, {})],
+)  # fmt: skip
+def test_sizes_go_by_the_values_that_are_added_up(
+    tmp_path: Path, method: str, lanes: int, settings: dict[str, Any]
+) -> None:
+    rng, sides = np.random.default_rng(7), (stream(41, 200), stream(42, 200))
+    value = [None if v < 0.1 else v for v in (1 / rng.random(200)).tolist()]
+    value[3], value[4:20], value[30] = math.nan, 16 * [None], -90.0
+    none = [None] * 200
+    for name, rows, column in zip(("left", "right"), sides, (value, none), strict=True):
+        values = pa.array(column, pa.float64(), from_pandas=False)
+        pq.write_table(table(rows, v=values), tmp_path / f"{name}.parquet")
+    asked = ["avg(left.v)", "sum(right.i)", "count(*)", "sum(right.v) every 50", "count(left.i)"]
+    found = sampled(tmp_path, aggregate=asked, lanes=lanes, **told(method, settings))
+    assert found.report["method"]["size"] == "values"
+    columns = [value], [[importance for _, _, importance in sides[1]], none]
+    expected = oracle(*sides, Given(method, size="values", values=columns, **settings))
+    assert expected.rows
+    same_rows(found.rows, expected)
+    plain = oracle(*sides, Given(method, **settings))
+    assert expected.rows != plain.rows
+
+
+def test_without_values_to_add_up_sizes_are_matches(case: Streams, tmp_path: Path) -> None:
+    profile = tmp_path / "profile.json"
+    words = ["profile", "--engine", "local", "--on", "k", "--time", "t", "--window", str(WINDOW)]
+    places = [f"--{side}={case.folder / f'{side}.parquet'}" for side in ("left", "right")]
+    assert main([*words, *places, "--out", str(profile)]) == 0
+    for options, size in (
+        ({}, "matches"),
+        ({"aggregate": ["count(*)", "count(left.i) every 50"]}, "matches"),
+        ({"aggregate": "sum(left.i)", "profile": profile}, "matches"),
+        ({"aggregate": "sum(left.i)", "size": "matches"}, "matches"),
+        ({"aggregate": "sum(left.i)", "method": "eq-cluster"}, None),
+        ({"aggregate": "avg(importance)"}, "values"),
+    ):
+        places = {"out": None, "report": tmp_path / "report.json"}
+        assert main(arguments(case.folder, **places, **options)) == 0
+        assert json.loads((tmp_path / "report.json").read_text())["method"]["size"] == size
 
 
 def rows_with_numbers(rows: Any) -> list[Any]:

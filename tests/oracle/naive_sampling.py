@@ -554,14 +554,17 @@ def naive_sizes(
     own: Sequence[Tuple],
     other: Sequence[Tuple],
     profile: dict[Any, float] | None = None,
+    values: Sequence[Sequence[float | None]] = (),
 ) -> list[float]:
     """Return size(x) of every tuple of a side.
 
     Parameters
     ----------
-    rule : {"matches", "weighted", "equal"}
+    rule : {"matches", "values", "weighted", "equal"}
     own, other : sequence of Tuple
         The side and the side opposite to it, all lanes of the group.
+    values : sequence of sequence of float or None
+        For "values": columns of the side that aggregates add up.
     profile : dict, optional
         Key -> count on the other side as a profile has it; None: counted in `other`.
     """
@@ -573,6 +576,18 @@ def naive_sizes(
         for _, key, _, _ in own
     ]
     if rule == "matches":
+        return sizes
+    if rule == "values":
+        for i in range(len(own)):
+            large = []
+            for column in values:
+                some = [abs(v) for v in column if v is not None and math.isfinite(v)]
+                mean = math.fsum(some) / len(some) if some else 0.0
+                if mean > 0:
+                    v = column[i]
+                    large.append(abs(v) / mean if v is not None and math.isfinite(v) else 1.0)
+            if large:
+                sizes[i] *= 0.6 + 0.4 * math.fsum(large) / len(large)
         return sizes
     importances = [imp for _, key, imp, _ in own if key is not None]
     mean = math.fsum(importances) / len(importances) if importances else 0.0

@@ -25,6 +25,7 @@ TEXTS = ["count(*) every 30", "avg(left.i) by right.k"]
         {"method": "uniform", "lanes": 3, "memory": 12, "exact_aggregates": True},
         {"method": "uniform", "lanes": 3, "memory": 12, "count": "age"},
         {"method": "bottom-k", "lanes": 2, "memory": 12, "size": "weighted"},
+        {"method": "pps-cluster", "lanes": 3, "memory": 12, "size": "values"},
     ],
 )
 def test_rows_and_figures_are_those_of_the_local_engine(

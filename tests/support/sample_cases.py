@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,6 +81,8 @@ class Given(NamedTuple):
     combine: str = "min"
     start_ts: int | None = None
     seed: int = 0
+    values: tuple[Sequence[Sequence[float | None]], Sequence[Sequence[float | None]]] = ((), ())
+    """For size `values`, columns of left and right by row."""
 
 
 def oracle(left: Rows, right: Rows, given: Given) -> Sample:
@@ -117,7 +120,8 @@ def _measures(side: int, sides: list[list[Any]], given: Given) -> list[float]:
             own, window, span, given.memory[side]
         )
         return [p] * len(own)
-    sizes = naive_sampling.naive_sizes(given.size, own, other)
+    columns = [[column[row] for *_, row in own] for column in given.values[side]]
+    sizes = naive_sampling.naive_sizes(given.size, own, other, values=columns)
     if given.method == "bottom-k":
         return sizes
     if given.fraction is not None:

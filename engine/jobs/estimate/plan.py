@@ -20,7 +20,7 @@ from engine.lanes.facts import FactRelation
 from engine.options.estimate import EstimateOptions
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.aggregates import AggregateSpec
-from engine.sampling.aggregates.where import Column
+from engine.sampling.aggregates.spec import added_up
 
 _ROWS = 1_000_000
 """Tuples of a stretch of the exact join, about."""
@@ -114,24 +114,6 @@ def greatest(
         (stream, magnitudes(archives[stream], groups[stream].file, groups[stream].number, column))
         for stream, column in added_up(specs, [own.importance for own in roles])
     ]
-
-
-def added_up(
-    specs: Sequence[AggregateSpec], importance: Sequence[str | None]
-) -> list[tuple[int, str]]:
-    """Return streams and their columns that aggregates add up or average, each once.
-
-    `importance` names that of each stream.
-    """
-    found = list[tuple[int, str]]()
-    for own in specs:
-        if own.function == "count":
-            continue
-        if isinstance(own.value, Column):
-            found.append((own.value.side, own.value.column))
-        else:
-            found += [(at, name) for at, name in enumerate(importance) if name is not None]
-    return list(dict.fromkeys(found))
 
 
 def recipe_of(options: EstimateOptions, archives: Archives) -> PairRecipe:

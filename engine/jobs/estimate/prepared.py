@@ -11,7 +11,7 @@ import pyarrow as pa
 from engine.archives.canonical import LANE_SEED, codes
 from engine.archives.stretches import RowGroups, StretchTuples
 from engine.jobs.estimate.outputs import Pairs, StretchOutputs
-from engine.jobs.estimate.plan import Plan, added_up, recipe_of
+from engine.jobs.estimate.plan import Plan, recipe_of
 from engine.jobs.estimate.sliced import amounts, sliced
 from engine.jobs.estimate.task import Recipe, StretchTask
 from engine.jobs.frame import Archives, JobLanes
@@ -26,6 +26,7 @@ from engine.runtime.executors import Stages
 from engine.runtime.jit import Floats
 from engine.runtime.kept import LANES, cache_home
 from engine.runtime.streams import SIDES, StreamBatch
+from engine.sampling.aggregates.spec import added_up
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from engine.sampling.fractions import (
 )
 from engine.sampling.model import Known, LaneModel, ModelTask, Recipe, model_lane
 from engine.sampling.sizes import floor_of
+from engine.sampling.values import LaneSums, ValuesTask, columns_of, sum_values, values_of
 
 BUCKETS = 100
 """Of an age curve that is measured."""
@@ -129,9 +130,24 @@ class Planner:
                 left, right = measured_curves((None, None), self.lanes, plain, BUCKETS)[0]
                 curves = np.array(left), np.array(right)
             base = replace(base, curves=curves)
-        return [self._recipe(base, own) for own in members]
+        sums = self._sums() if base.size == "values" and base.sized else []
+        return [self._recipe(base, own, [sums[i] for i in own if sums]) for own in members]
 
-    def _recipe(self, base: Recipe, own: list[int]) -> Recipe:
+    def _sums(self) -> list[LaneSums]:
+        """Return the sums of the values that aggregates add up, by lane; none if there are none."""
+        lanes = self.lanes
+        if not any(self._valued):
+            return []
+        tasks = [ValuesTask(files, self._valued) for files in lanes.files]
+        return lanes.stages.mapped("values", sum_values, tasks, lanes.rows)
+
+    @cached_property
+    def _valued(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return columns_of(self.options.specs)
+
+    def _recipe(self, base: Recipe, own: list[int], sums: list[LaneSums]) -> Recipe:
+        if sums:
+            base = replace(base, values=values_of(self._valued, sums))
         sides = [[self.profiles[i][side] for i in own] for side in (0, 1)]
         some = [profile for side in sides for profile in side if profile.rows]
         left, right = (_floor(side) for side in sides)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from engine.exact.stream import ExactStream
 from engine.jobs.exact.key_totals import LaneKeys
@@ -17,8 +16,8 @@ from engine.jobs.output import id_columns
 from engine.jobs.part import LanePart, MemberPayload, beside
 from engine.lanes.reader import LaneBatch, LaneFiles, lane_batches
 from engine.replay.settings import UNLIMITED
-from engine.runtime.jit import Ints
-from engine.runtime.streams import SIDES
+from engine.runtime.jit import Floats, Ints
+from engine.runtime.streams import SIDES, StreamBatch
 from engine.runtime.uris import Place
 from engine.sampling.aggregates import AggregateSpec, LaneAggregates
 from engine.sampling.inclusion import Inclusion, row_measures
@@ -26,7 +25,8 @@ from engine.sampling.lane import LaneSampler
 from engine.sampling.layout import SampledOutputs
 from engine.sampling.model import Recipe, lane_rule
 
-Measures = tuple[NDArray[np.float64], NDArray[np.float64]]
+Measure: TypeAlias = Callable[[int, StreamBatch, pa.Table | None], Floats]
+"""Of tuples of a side, with their payload: (n,) float64."""
 
 
 @dataclass(frozen=True)
@@ -140,10 +140,9 @@ def sample_lane(task: SampleTask) -> LaneSample:
     exact = ExactStream(*windows, task.combine, task.start_ts)
     members = MemberPayload(windows) if task.read else None
 
-    def measures(
-        side: int, codes: NDArray[np.int64], importance: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        return row_measures(task.inclusion, rule, side, codes, importance)
+    def measures(side: int, own: StreamBatch, payload: pa.Table | None) -> Floats:
+        factors = task.recipe.values[side].factors(own, payload)
+        return row_measures(task.inclusion, rule, side, own.key, own.importance, factors)
 
     sampler = _sampler(task, task.inclusion.method)
     runs = [(sampler, measures, _Sink(task, members, exact=False))]
@@ -190,16 +189,10 @@ def _sampler(task: SampleTask, method: str) -> LaneSampler:
     )
 
 
-def _certain(
-    side: int, codes: NDArray[np.int64], importance: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    del side, importance
-    return np.ones(codes.size)
+def _certain(side: int, own: StreamBatch, payload: pa.Table | None) -> Floats:
+    del side, payload
+    return np.ones(own.key.size)
 
 
-def _both(
-    measure: Callable[[int, NDArray[np.int64], NDArray[np.float64]], NDArray[np.float64]],
-    batch: LaneBatch,
-) -> Measures:
-    left, right = (measure(side, own.key, own.importance) for side, own in enumerate(batch[:2]))
-    return left, right
+def _both(measure: Measure, batch: LaneBatch) -> tuple[Floats, Floats]:
+    return measure(0, batch.left, batch.left_payload), measure(1, batch.right, batch.right_payload)

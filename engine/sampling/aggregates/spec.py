@@ -193,6 +193,24 @@ class AggregateSpec:
         return Panes(every, over)
 
 
+def added_up(
+    specs: Sequence[AggregateSpec], importance: Sequence[str | None]
+) -> list[tuple[int, str]]:
+    """Return streams and their columns that aggregates add up or average, each once.
+
+    `importance` names that of each stream.
+    """
+    found = list[tuple[int, str]]()
+    for own in specs:
+        if own.function == "count":
+            continue
+        if isinstance(own.value, Column):
+            found.append((own.value.side, own.value.column))
+        else:
+            found += [(at, name) for at, name in enumerate(importance) if name is not None]
+    return list(dict.fromkeys(found))
+
+
 def _known(kind: pa.DataType) -> bool:
     """Return whether values of a type can be compared and ordered."""
     name = families.family(kind)
