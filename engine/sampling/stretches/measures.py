@@ -34,8 +34,9 @@ _FENCE, _ALIKE = 3.0, 1e-3
 """Distances between quartiles beyond which a slice is unlike the others, and the least that such a
 distance counts."""
 _LITTLE = 1e-300
-VALUED = 0.4
-"""Share of a slice's size that goes by how large the values in it may be."""
+VALUED = 0.4, 0.2
+"""Share of a slice's size that goes by how large the values in it may be: and once keys have been
+read, which tell more."""
 
 
 class Measures(NamedTuple):
@@ -112,7 +113,8 @@ class Measures(NamedTuple):
         total = large.sum()
         if not total:
             return sizes
-        found: Floats = (1 - VALUED) * sizes + VALUED * (sizes.sum() / total) * large
+        share = VALUED[self.counted]
+        found: Floats = (1 - share) * sizes + share * (sizes.sum() / total) * large
         return found
 
     def shares(self, places: Ints, chance: Floats, totals: Floats) -> Floats:
