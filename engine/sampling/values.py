@@ -49,7 +49,8 @@ class Values(NamedTuple):
 def columns_of(specs: Sequence[AggregateSpec]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the columns of left and right that aggregates add up, as lanes store them."""
     found: tuple[list[str], list[str]] = [], []
-    for side, name in added_up(specs, (IMPORTANCE, IMPORTANCE)):
+    every = [one for own in added_up(specs, (IMPORTANCE, IMPORTANCE)) for one in own]
+    for side, name in dict.fromkeys(every):
         found[side].append(name if name == IMPORTANCE else f"{SIDES[side]}_{name}")
     return tuple(found[0]), tuple(found[1])
 

@@ -79,6 +79,42 @@ def reaches(ratios: Sequence[float], confidence: float) -> tuple[float, float]:
     return max(q, inverse(q)), max(q, -inverse(-q))
 
 
+def ratio_interval(
+    values: Sequence[Sequence[float]],
+    sizes: Sequence[float],
+    chance: Sequence[float],
+    size: float,
+    certain: Sequence[float],
+    confidence: float,
+) -> tuple[float, float]:
+    """Return Fieller's interval of S / C: ``S - R C`` is within so many standard errors of 0.
+
+    Of each slice, `values` are its parts of S and of C.
+    """
+    n = len(sizes)
+
+    def rest(ratio: float) -> tuple[float, float]:
+        own = [s - ratio * c for s, c in values]
+        total, error, *_ = interval(own, sizes, chance, size, certain[0] - ratio * certain[1], 0.9)
+        return total, error * math.sqrt(n / (n - 1))
+
+    divisor = interval([c for _, c in values], sizes, chance, size, certain[1], 0.9)[0]
+    middle = rest(0.0)[0] / divisor
+    own = [(s - middle * c) / one for (s, c), one in zip(values, sizes, strict=True)]
+    found = []
+    for quantile, way in zip(reaches(own, confidence), (-1, 1), strict=True):
+
+        def beyond(far: float, quantile: float = quantile, way: int = way) -> float:
+            total, error = rest(middle + way * far)
+            return abs(total) - quantile * error
+
+        far = 1e-9 * abs(middle)
+        while beyond(far) < 0:
+            far *= 2
+        found.append(middle + way * float(brentq(beyond, 0.0, far, xtol=1e-14)))
+    return found[0], found[1]
+
+
 def pooled_interval(
     windows: Sequence[tuple[Sequence[float], Sequence[float], Sequence[float]]],
     which: int,
@@ -86,8 +122,11 @@ def pooled_interval(
     size: float,
     certain: float,
     confidence: float,
-) -> tuple[float, float, float]:
-    """Return the total of one of several windows, its standard error, and how far it may be off.
+) -> tuple[float, float, float, float]:
+    """Return the total of one of several windows, its standard error, and its interval.
+
+    What chance adds to it reaches by the factor ``exp(t sqrt(log(1 + e^2)))``, with its relative
+    standard error e and Student's t; below by the same one.
 
     A window is what its slices come to, their outputs, and their sizes. The variance is the largest
     of its own, that of all windows and that of all over its mean size, of differences of
@@ -116,8 +155,10 @@ def pooled_interval(
     mine = sum((ratios[i] - ratios[i - 1]) ** 2 / 2 for i in range(n)) / n
     rest = sum(1 - (chance[i] + chance[i - 1]) / 2 for i in range(n)) / n
     error = size * math.sqrt(max(mine, variance * level**2) * rest / n)
-    total = certain + size * sum(ratios) / n
-    return total, error, error * float(student.ppf((1 + confidence) / 2, free))
+    rest = size * sum(ratios) / n
+    reach = float(student.ppf((1 + confidence) / 2, free))
+    reach *= math.sqrt(math.log(1 + (error / rest) ** 2))
+    return certain + rest, error, certain + rest / math.exp(reach), certain + rest * math.exp(reach)
 
 
 def pairs_of(

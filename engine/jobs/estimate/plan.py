@@ -98,8 +98,9 @@ def plan_of(options: EstimateOptions, archives: Archives) -> Plan:
     groups = groups_of(archives[:2], recipe.roles, recipe.joined[0], columns)
     panes = [own.windows.every for own in recipe.specs if own.windows.every]
     large = greatest(archives[:2], recipe.roles, groups, recipe.specs)
+    least = recipe.combine == "min"
     start = archives.start_ts(options.base)
-    edges, measures = sliced(groups, recipe.windows, start, panes, greatest=large)
+    edges, measures = sliced(groups, recipe.windows, start, panes, greatest=large, least=least)
     return Plan(edges, measures, archives[:2], recipe, groups)
 
 
@@ -108,12 +109,15 @@ def greatest(
     roles: Sequence[Roles],
     groups: Sequence[RowGroups],
     specs: Sequence[AggregateSpec],
-) -> list[tuple[int, Floats]]:
-    """Return streams, and the greatest magnitudes of a column that is added up, by row group."""
-    return [
-        (stream, magnitudes(archives[stream], groups[stream].file, groups[stream].number, column))
-        for stream, column in added_up(specs, [own.importance for own in roles])
-    ]
+) -> list[list[tuple[int, Floats]]]:
+    """Return the greatest magnitudes of what is added up, as `sliced` takes them."""
+
+    def found(stream: int, column: str) -> tuple[int, Floats]:
+        own = groups[stream]
+        return stream, magnitudes(archives[stream], own.file, own.number, column)
+
+    asked = added_up(specs, [own.importance for own in roles])
+    return [[found(*one) for one in own] for own in asked]
 
 
 def recipe_of(options: EstimateOptions, archives: Archives) -> PairRecipe:

@@ -128,15 +128,18 @@ def lane_plan(
         plain.windows, plain.combine, plain.specs, plain.kinds, plain.quarantine, lanes
     )
     asked = added_up(recipe.specs, (IMPORTANCE, IMPORTANCE))
-    left, right = (
-        _groups(lanes, side, recipe.columns(side), [name for at, name in asked if at == side])
+    names = [
+        list(dict.fromkeys(name for own in asked for at, name in own if at == side))
         for side in (0, 1)
-    )
+    ]
+    both = [_groups(lanes, side, recipe.columns(side), names[side]) for side in (0, 1)]
     panes = [own.windows.every for own in recipe.specs if own.windows.every]
     start = archives.start_ts(options.base)
-    large = [(0, own) for own in left[1]] + [(1, own) for own in right[1]]
-    groups = left[0], right[0]
-    edges, measures = sliced(groups, recipe.windows, start, panes, greatest=large)
+    large = [[(at, both[at][1][names[at].index(name)]) for at, name in own] for own in asked]
+    groups = both[0][0], both[1][0]
+    edges, measures = sliced(
+        groups, recipe.windows, start, panes, greatest=large, least=recipe.combine == "min"
+    )
     return LanePlan(edges, measures, archives[:2], recipe, groups)
 
 

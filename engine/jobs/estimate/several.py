@@ -174,5 +174,6 @@ def streams_plan(options: EstimateStreamsOptions, task: MultiJoinTask) -> Plan:
     groups = groups_of(archives, keyed, joined, columns)
     panes = [own.windows.every for own in specs if own.windows.every]
     large = greatest(archives, keyed, groups, specs)
-    edges, measures = sliced(groups, windows, task.start_ts, panes, greatest=large)
+    least = base.combine == "min"
+    edges, measures = sliced(groups, windows, task.start_ts, panes, greatest=large, least=least)
     return Plan(edges, measures, archives, recipe, groups)

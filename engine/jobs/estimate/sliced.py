@@ -121,7 +121,9 @@ def sliced(
     start: int | None,
     panes: Sequence[int] = (),
     lifetimes: tuple[int, int] = slices.LIFETIMES,
-    greatest: Sequence[tuple[int, Floats]] = (),
+    greatest: Sequence[Sequence[tuple[int, Floats]]] = (),
+    *,
+    least: bool = False,
 ) -> tuple[Ints, Measures]:
     """Cut the time of archives as their footers suggest, and return what these tell of slices.
 
@@ -136,8 +138,10 @@ def sliced(
         As `slices.cut` takes them.
     lifetimes : (int, int)
         As `slices.length_of` takes them.
-    greatest : sequence of (int, (groups,) float64)
-        Streams, and the greatest magnitudes of a column that is added up, by row group.
+    greatest : sequence of sequence of (int, (groups,) float64)
+        Of each that is added up: streams, and the greatest magnitudes of a column by row group.
+    least : bool
+        Whether of several columns an output has the least.
     """
     ends = [own.span for own in groups]
     span = min(low for low, _ in ends), max(high for _, high in ends)
@@ -153,13 +157,16 @@ def sliced(
         density.spread_of(own.low, own.high, own.rows * each[own.group])
         for own, each in zip(parts, weights, strict=True)
     ]
-    valued = [(at, density.by_values(groups[at].rows, column)) for at, column in greatest]
-    own_values = [
-        (at, density.spread_of(*parts[at][:2], parts[at].rows * each[parts[at].group]))
-        for at, each in valued
-        if each is not None
+    valued = [
+        [
+            (at, density.spread_of(*parts[at][:2], parts[at].rows * each[parts[at].group]))
+            for at, column in own
+            for each in [density.by_values(groups[at].rows, column)]
+            if each is not None
+        ]
+        for own in greatest
     ]
-    known = measures_of(edges, spreads, windows, weighted, own_values)
+    known = measures_of(edges, spreads, windows, weighted, list(filter(None, valued)), least=least)
     return edges, known
 
 

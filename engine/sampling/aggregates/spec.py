@@ -195,20 +195,18 @@ class AggregateSpec:
 
 def added_up(
     specs: Sequence[AggregateSpec], importance: Sequence[str | None]
-) -> list[tuple[int, str]]:
-    """Return streams and their columns that aggregates add up or average, each once.
+) -> list[tuple[tuple[int, str], ...]]:
+    """Return what aggregates add up or average, each once: a stream and its column.
 
-    `importance` names that of each stream.
+    Or the importances of all streams, which `importance` names, where it is that of outputs.
     """
-    found = list[tuple[int, str]]()
-    for own in specs:
-        if own.function == "count":
-            continue
-        if isinstance(own.value, Column):
-            found.append((own.value.side, own.value.column))
-        else:
-            found += [(at, name) for at, name in enumerate(importance) if name is not None]
-    return list(dict.fromkeys(found))
+    columns = tuple((at, name) for at, name in enumerate(importance) if name is not None)
+    found = [
+        ((own.value.side, own.value.column),) if isinstance(own.value, Column) else columns
+        for own in specs
+        if own.function != "count"
+    ]
+    return [own for own in dict.fromkeys(found) if own]
 
 
 def _known(kind: pa.DataType) -> bool:

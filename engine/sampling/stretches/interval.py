@@ -16,11 +16,14 @@ has some: a ratio estimator by the latter, of which the sum is known (Sarndal, S
 1992, 7.3).
 
 *Averages* are ratios R of two totals; the same is computed of the residuals ``y - R z``, divided by
-the total of z, times ``n / (n - 1)``, for R is fitted to them.
+the total of z, times ``n / (n - 1)``, for R is fitted to them. The interval is `fieller`'s.
+
+*Windows of time with few slices* go by those of all windows (`pooled`), relative to their own mean,
+which is vague too: so an interval of outputs, or of what is not below 0, reaches by a factor.
 
 *Diagnostics.* Few slices, or one that outweighs the others, do not show how much slices differ:
 there is no interval then. A window of time with few slices has one if those of all windows
-together (`pooled`) tell how much slices differ, relative to the mean of their own window.
+together tell how much slices differ.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from numpy.typing import NDArray
 
 from engine.runtime.jit import Floats
 from engine.runtime.scipy_late import stdtrit
+from engine.sampling.stretches import fieller
 
 FEWEST = 10
 """Slices left to chance, at least, for an interval."""
@@ -44,8 +48,12 @@ DOMINANT = 0.6
 """Share of the variance that one slice may have."""
 DOMINATED = "of the variance of all"
 """Said where one slice has more than that."""
+MOST = 0.5
+"""Standard error of a total relative to it, at most: so few slices do not show how they differ."""
+_FARTHEST = 700.0
 _SYMMETRIC = 1e-4
 """Skewness below which there is none."""
+_VAGUE = "stretches differ too much to tell the {}"
 _TOO_FEW = "too few stretches were sampled: {}, of {} that are needed"
 _RARE = "{} of the sampled stretches have any such output: {} are needed"
 
@@ -220,14 +228,46 @@ def answer(
         squares = float((own.rest * own.squares).sum())
         reason = _doubt(some, (own.part - own.part.mean()) ** 2)
         free = None
-    found = found._replace(error=own.units * math.sqrt(squares) / n, reason=reason)
+    error = own.units * math.sqrt(squares) / n
+    found = found._replace(error=error, reason=reason)
     if reason is not None:
         return found
-    down, up = _quantiles(own.part, confidence, free)
-    low, high = own.value - down * found.error, own.value + up * found.error
+    reach = _reach(cell, own, error, _quantiles(own.part, confidence, free), average, few)
+    if isinstance(reach, str):
+        return found._replace(reason=reach)
+    low, high = own.value - reach[0], own.value + reach[1]
     if not average:
         low, high = _beyond_what_was_seen(cell, low, high)
     return found._replace(low=low, high=high)
+
+
+def _reach(
+    cell: Cell, own: Residuals, error: float, quantiles: tuple[float, float], average: bool,
+    few: bool,
+) -> tuple[float, float] | str:  # fmt: skip
+    """Return how far an interval reaches below and above, or why that is not known."""
+    down, up = (one * error for one in quantiles)
+    rest = own.value - float(cell.certain[0])
+    if (average or cell.worth is not None) and not few:
+        divisor = cell.values[:, 1]
+        if not average and cell.worth is not None:
+            divisor = cell.worth[0] / cell.worth[1]
+        ends = fieller.ends(error, own.part, divisor / cell.sizes, own.rest, own.units, quantiles)
+        if ends is None:
+            return _VAGUE.format("number of outputs")
+        down, up = ends
+    if average or rest <= 0 or (cell.values[:, 0] < 0).any():
+        return down, up
+    if error > MOST * own.value:
+        return _VAGUE.format("total")
+    return _by_factors(rest, error, quantiles) if few else (down, up)
+
+
+def _by_factors(rest: float, error: float, quantiles: tuple[float, float]) -> tuple[float, float]:
+    """Return how far a total reaches below and above, where that goes by factors of it."""
+    reach = math.sqrt(math.log1p((error / rest) ** 2))
+    down, up = quantiles
+    return rest * (1 - math.exp(-down * reach)), rest * (math.exp(min(up * reach, _FARTHEST)) - 1)
 
 
 def _quantiles(part: Floats, confidence: float, free: float | None) -> tuple[float, float]:

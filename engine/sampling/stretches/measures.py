@@ -185,7 +185,9 @@ def measures_of(
     spreads: Sequence[Spread],
     windows: Sequence[int],
     weighted: Sequence[Spread] | None = None,
-    valued: Sequence[tuple[int, Spread]] = (),
+    valued: Sequence[Sequence[tuple[int, Spread]]] = (),
+    *,
+    least: bool = False,
 ) -> Measures:
     """Return what footers tell of slices.
 
@@ -198,8 +200,10 @@ def measures_of(
         Ticks, by stream.
     weighted : sequence of Spread, optional
         Of the same tuples weighted `by_keys`.
-    valued : sequence of (int, Spread)
-        Streams, and their tuples weighted `by_values` of a column.
+    valued : sequence of sequence of (int, Spread)
+        Of each that aggregates add up: streams, and their tuples weighted `by_values` of a column.
+    least : bool
+        Whether of several columns an output has the least.
     """
     begin, gap = edges[:-1, None], np.diff(edges)[:, None]
     parts = int(np.clip(2 * int(gap.max()) // (min(windows) + 1), *_PARTS))
@@ -213,16 +217,20 @@ def measures_of(
     alike = pairs.copy()
     for spread, own_weights in zip(spreads, weighted or (), strict=False):
         alike *= np.sqrt(_relative(edges, spread, own_weights))
-    values = np.zeros(pairs.size)
-    for stream, weights in valued:
-        large, large_held = [*own], [*held]
-        large[stream] = np.diff(weights.before(borders), axis=1)
-        large_held[stream] = _held(weights, borders, windows[stream])
-        values += _pairs(large, large_held)
-    values = np.divide(values, pairs, out=np.ones(pairs.size), where=pairs > 0)
+    values = list[Floats]()
+    for columns in valued:
+        large = list[Floats]()
+        for stream, weights in columns:
+            own_large, held_large = [*own], [*held]
+            own_large[stream] = np.diff(weights.before(borders), axis=1)
+            held_large[stream] = _held(weights, borders, windows[stream])
+            large.append(_pairs(own_large, held_large))
+        together = np.min(large, axis=0) if least else np.mean(large, axis=0)
+        scale = pairs.sum() / max(float(together.sum()), _LITTLE)
+        values.append(np.divide(together * scale, pairs, out=np.ones(pairs.size), where=pairs > 0))
     tuples /= max(tuples.sum(), _LITTLE)
     found = [part / part.sum() if part.any() else tuples for part in (pairs, alike)]
-    return Measures(found[0], tuples, found[1], values=values if valued else None)
+    return Measures(found[0], tuples, found[1], values=np.mean(values, axis=0) if values else None)
 
 
 def _held(spread: Spread, borders: Ints, window: int) -> Floats:

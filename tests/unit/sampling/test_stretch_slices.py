@@ -194,7 +194,7 @@ def test_slices_that_may_have_large_values_are_drawn_more_often() -> None:
     spread = spread_of(low, low + 9, rows)
     valued = spread_of(low, low + 9, rows * weights)
     edges = np.arange(0, 401, 10)
-    own = measures_of(edges, [spread, spread], (3, 3), valued=[(1, valued)])
+    own = measures_of(edges, [spread, spread], (3, 3), valued=[[(1, valued)]])
     plain = measures_of(edges, [spread, spread], (3, 3))
     assert plain.valued(plain.pairs) is plain.pairs
     assert own.pairs.tolist() == plain.pairs.tolist()
@@ -216,5 +216,24 @@ def test_values_of_which_nothing_is_known_change_nothing() -> None:
     assert by_values(rows, np.array([np.inf, 1.0])) == pytest.approx([1, 1])
     spread = spread_of(np.array([0, 5]), np.array([4, 9]), rows)
     none = spread_of(np.array([0, 5]), np.array([4, 9]), 0.0 * rows)
-    own = measures_of(np.array([0, 5, 10]), [spread, spread], (3, 3), valued=[(0, none)])
+    own = measures_of(np.array([0, 5, 10]), [spread, spread], (3, 3), valued=[[(0, none)]])
     assert own.valued(own.pairs) is own.pairs
+
+
+def test_of_importances_outputs_have_the_least() -> None:
+    low, rows = np.arange(0, 400, 10), np.full(40, 20.0)
+    large = [rows.copy() for _ in range(3)]
+    large[0][7] = large[1][20] = large[1][21] = large[2][21] = 900.0
+    plain, *valued = (spread_of(low, low + 9, own) for own in (rows, *large))
+    edges = np.arange(0, 401, 10)
+    columns = [[(0, valued[1]), (1, valued[2])], [(0, valued[0])]]
+    found = [
+        measures_of(edges, [plain, plain], (3, 3), valued=columns, least=least).values
+        for least in (True, False)
+    ]
+    for own in found:
+        assert own is not None
+        assert own[7] > 3  # a column of its own
+        assert own[21] > 3  # both are large there
+    assert found[0][20] < 2  # the other one is not
+    assert found[1][20] > 3
