@@ -36,6 +36,11 @@ def print_sample(
             f"estimates are right on average only if the streams are as the "
             f"{content['method']['count']} model has them; --count bound needs no model"
         )
+    if content["method"]["size"] == "values":
+        console.print(
+            "sizes go by the values that are added up: sums and averages are estimated more "
+            "precisely, numbers of outputs a little less"
+        )
     if content["method"]["size"] == "weighted":
         console.print(
             "sizes are weighted by importance: sums of importance are estimated more precisely, "
