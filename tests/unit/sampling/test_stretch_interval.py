@@ -95,6 +95,41 @@ def test_no_interval_without_reason_to_trust_it() -> None:
     assert _with(np.append(rng.uniform(1, 2, 20), np.inf)).reason == "a value is not finite"
 
 
+def test_no_interval_where_slices_differ_too_much() -> None:
+    outputs = np.array([30.0, 0.1, 0.1, 0.1, 30.0, 0.1, 0.1, 0.1, 0.1, 0.1])
+    total = _with(outputs)
+    assert total.reason == "stretches differ too much to tell the total"
+    assert total.estimate == pytest.approx(1000 * outputs.mean())
+    assert _with(np.append(outputs, np.full(10, 20.0))).reason is None
+    values = 3 * outputs + np.linspace(0, 0.1, 10)
+    cell = Cell(
+        np.zeros(2), np.column_stack([values, outputs]), np.ones(10), np.full(10, 0.1), 100.0
+    )
+    found = answer(cell, 0.95, average=True)
+    assert found.reason == "stretches differ too much to tell the number of outputs"
+    many = cell._replace(certain=np.array([3e4, 1e4]))
+    assert answer(many, 0.95, average=True).reason is None  # most of it is known
+    assert answer(many, 0.95).reason is None
+
+
+def test_averages_cover_where_their_number_of_outputs_is_vague() -> None:
+    rng = np.random.default_rng(5)
+    covered, linear, tries = 0, 0, 600
+    for _ in range(tries):
+        outputs = rng.lognormal(0, 1, 300)
+        values = outputs * (1 + 0.3 * outputs) * rng.lognormal(0, 0.2, 300)
+        own = rng.choice(300, 14, replace=False)
+        cell = Cell(
+            np.zeros(2), np.column_stack([values, outputs])[own], np.ones(14),
+            np.full(14, 0.05), 300.0,
+        )  # fmt: skip
+        found, wanted = answer(cell, 0.95, average=True), values.sum() / outputs.sum()
+        covered += found.reason is not None or found.low <= wanted <= found.high
+        linear += abs(found.estimate - wanted) < 2.3 * found.error
+    assert linear / tries < 0.83  # the ratio is not nearly linear
+    assert covered / tries > linear / tries + 0.05
+
+
 def _population(kind: str, rng: np.random.Generator, slices: int) -> tuple[Floats, Floats]:
     """Return the sizes of slices and their outputs."""
     at = np.arange(slices)
