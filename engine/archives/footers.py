@@ -17,6 +17,9 @@ from engine.runtime import storage
 from engine.runtime.jit import Floats, Ints
 
 
+_NUMBERS = {bool, int, float, Decimal}
+
+
 @lru_cache(maxsize=64)
 def footer_of(path: str, changed: int | str) -> pq.FileMetaData:
     """Return the footer of a file; `changed` tells versions of it apart."""
@@ -80,7 +83,5 @@ def magnitude(column: Any) -> float:  # noqa: ANN401 - metadata
     known = column.statistics
     if known is None or not known.has_min_max:
         return math.nan
-    ends = known.min, known.max
-    if not all(isinstance(end, int | float | Decimal) for end in ends):
-        return math.nan
-    return max(abs(float(end)) for end in ends)
+    low, high = known.min, known.max
+    return max(abs(float(low)), abs(float(high))) if type(low) in _NUMBERS else math.nan

@@ -88,7 +88,7 @@ def row_groups(
     found, first = [], 0
     for at, file in enumerate(archive.files):
         footer, file_first = footer_of(file.path, file.changed), first
-        wanted, joined = (stored(footer, names) for names in (columns, keys))
+        wanted, joined = stored(footer, [*columns, *keys]), stored(footer, keys)
         for number, times in enumerate(group_times(footer, time, unit)):
             group = footer.row_group(number)
             if not group.num_rows:
@@ -100,9 +100,8 @@ def row_groups(
                     f"{remedy}",
                     f"{archive.side} has no statistics of time",
                 )
-            sizes = (
-                sum(group.column(i).total_compressed_size for i in own) for own in (wanted, joined)
-            )
+            size = {i: group.column(i).total_compressed_size for i in wanted}
+            sizes = sum(size.values()), sum(size[i] for i in joined)
             found.append((at, number, times.rows, times.low, times.high, *sizes, first, file_first))
             first += times.rows
     groups = RowGroups(*np.array(found, np.int64).reshape(-1, len(RowGroups._fields)).T)
