@@ -16,7 +16,6 @@ from engine.archives.source import Archive
 from engine.runtime import storage
 from engine.runtime.jit import Floats, Ints
 
-
 _NUMBERS = {bool, int, float, Decimal}
 
 
