@@ -128,9 +128,10 @@ def pooled_interval(
     What chance adds to it reaches by the factor ``exp(t sqrt(log(1 + e^2)))``, with its relative
     standard error e and Student's t; below by the same one.
 
-    A window is what its slices come to, their outputs, and their sizes. The variance is the largest
-    of its own, that of all windows and that of all over its mean size, of differences of
-    neighbours, over outputs squared; the last one times the mean size of the window's own slices.
+    A window is what its slices come to, their outputs, and their sizes. The variance is the larger
+    of that of all windows, and that of all by size: of differences of neighbours, over outputs
+    squared; times the mean size of each window, and over that of the window's own slices. If its
+    own is larger than both, it is the mean of that and its own.
     """
     weighted, by_size, free, scaled = 0.0, 0.0, 0.0, list[float]()
     for values, outputs, sizes in windows:
@@ -154,7 +155,8 @@ def pooled_interval(
     level = sum(o / own for o, own in zip(outputs, sizes, strict=True)) / n
     mine = sum((ratios[i] - ratios[i - 1]) ** 2 / 2 for i in range(n)) / n
     rest = sum(1 - (chance[i] + chance[i - 1]) / 2 for i in range(n)) / n
-    error = size * math.sqrt(max(mine, variance * level**2) * rest / n)
+    everyone = variance * level**2
+    error = size * math.sqrt(max(everyone, (everyone + mine) / 2) * rest / n)
     rest = size * sum(ratios) / n
     reach = float(student.ppf((1 + confidence) / 2, free))
     reach *= math.sqrt(math.log(1 + (error / rest) ** 2))

@@ -48,12 +48,10 @@ DOMINANT = 0.6
 """Share of the variance that one slice may have."""
 DOMINATED = "of the variance of all"
 """Said where one slice has more than that."""
-MOST = 0.5
-"""Standard error of a total relative to it, at most: so few slices do not show how they differ."""
 _FARTHEST = 700.0
 _SYMMETRIC = 1e-4
 """Skewness below which there is none."""
-_VAGUE = "stretches differ too much to tell the {}"
+_VAGUE = "stretches differ too much to tell the number of outputs"
 _TOO_FEW = "too few stretches were sampled: {}, of {} that are needed"
 _RARE = "{} of the sampled stretches have any such output: {} are needed"
 
@@ -220,7 +218,8 @@ def answer(
     found = none._replace(estimate=own.value, apart=apart)
     some = cell.values[:, 1] != 0
     if few and pooled is not None:
-        variance = max(float(own.squares.mean()), pooled.of(cell) * own.outputs**2)
+        variance = pooled.of(cell) * own.outputs**2
+        variance = max(variance, (variance + float(own.squares.mean())) / 2)
         squares = variance * float(own.rest.sum())
         reason = _rare(some, n // 2 + 1)
         free = pooled.free
@@ -246,21 +245,16 @@ def _reach(
     few: bool,
 ) -> tuple[float, float] | str:  # fmt: skip
     """Return how far an interval reaches below and above, or why that is not known."""
-    down, up = (one * error for one in quantiles)
     rest = own.value - float(cell.certain[0])
-    if (average or cell.worth is not None) and not few:
-        divisor = cell.values[:, 1]
-        if not average and cell.worth is not None:
-            divisor = cell.worth[0] / cell.worth[1]
-        ends = fieller.ends(error, own.part, divisor / cell.sizes, own.rest, own.units, quantiles)
-        if ends is None:
-            return _VAGUE.format("number of outputs")
-        down, up = ends
-    if average or rest <= 0 or (cell.values[:, 0] < 0).any():
-        return down, up
-    if error > MOST * own.value:
-        return _VAGUE.format("total")
-    return _by_factors(rest, error, quantiles) if few else (down, up)
+    if few and not average and rest > 0 and (cell.values[:, 0] >= 0).all():
+        return _by_factors(rest, error, quantiles)
+    divisor = cell.values[:, 1] if average else None
+    if not average and cell.worth is not None:
+        divisor = cell.worth[0] / cell.worth[1]
+    if few or divisor is None:
+        return quantiles[0] * error, quantiles[1] * error
+    ends = fieller.ends(error, own.part, divisor / cell.sizes, own.rest, own.units, quantiles)
+    return _VAGUE if ends is None else ends
 
 
 def _by_factors(rest: float, error: float, quantiles: tuple[float, float]) -> tuple[float, float]:

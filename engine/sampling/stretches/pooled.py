@@ -2,7 +2,7 @@
 
 A window with few slices does not show how much they differ. What slices of all windows come to over
 their sizes, less the mean of their own window and relative to its outputs, does, if windows are
-alike in that. Where those of a window differ more, `interval.answer` takes theirs.
+alike in that. Where those of a window differ more, `interval.answer` takes the mean of both.
 """
 
 from __future__ import annotations
