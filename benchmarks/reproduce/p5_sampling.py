@@ -80,10 +80,11 @@ def errors(setting: Sampled, seed: int) -> dict[str, float]:
     for name, (method, count) in METHODS.items():
         bytes_a_tuple = 34 if method == "uniform" else 32
         memory = round(setting.memory / 100 * MEAN_WINDOW * 32 / bytes_a_tuple)
+        size = {"size": "matches"} if method in ("pps-cluster", "bottom-k") else {}  # P5 4.3's
         table = sample_tables(
             left, right, on="key", time="ts", window_left=WINDOW * TICKS, window_right=0,
             memory_left=memory, memory_right=0, method=method, count=count, seed=seed,
-            aggregates=AGGREGATE, exact_aggregates=True,
+            aggregates=AGGREGATE, exact_aggregates=True, **size,
         ).aggregates[AGGREGATE]  # fmt: skip
         begin = table["window_begin"].to_numpy()
         table = table.filter(pa.array((begin >= 0) & (begin <= (LENGTH - WINDOW) * TICKS)))
