@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import real_joins
 from estimate_cost import PLACE, measured, written
 from estimate_draws import Remembering, estimates
 from matplotlib.figure import Figure
@@ -96,6 +97,25 @@ def real() -> Iterator[Join]:
         right.set_column(1, "key", pa.array(np.zeros(right.num_rows, np.int8))),
         3 * DAY, 50, "temp", 730 * DAY, "40%", "5%",
     )  # fmt: skip
+
+
+def untuned() -> Iterator[Join]:
+    """Yield joins of real archives to which nothing was tuned, of those that have 150 windows."""
+    if not DATA.exists():
+        return
+    for name, own in {**real_joins.NATURAL, **real_joins.OTHER}.items():
+        columns = real_joins.columns_in(own)
+        span = max(int(ts[-1]) for ts, *_ in columns) - min(int(ts[0]) for ts, *_ in columns)
+        if span < 150 * own.window:
+            continue
+        rng, tables = np.random.default_rng(3), []
+        for ts, key, value in columns:
+            noise = rng.normal(0, 1, ts.size)
+            tables.append(pa.table({
+                "ts": ts, "key": key, "importance": np.abs(value), "value": value + noise,
+            }))  # fmt: skip
+        group = max(20, max(table.num_rows for table in tables) // 1500)
+        yield Join(name, *tables, own.window, group, "value", span // 4 + 1, "30%", "10%")
 
 
 def _arrivals(rng: np.random.Generator, rate: np.ndarray, rows: int) -> pa.Table:
@@ -196,7 +216,8 @@ def coverage(join: Join, seeds: int, folder: Path) -> dict[str, Any]:
     }  # fmt: skip
     asked = texts(join)
     truth = estimate_archives(**given, aggregates=asked, within=1e-9)
-    found: dict[str, Any] = {"outputs": truth.aggregates["count"]["estimate"][0].as_py()}
+    outputs = truth.aggregates["count"]["estimate"][0].as_py()
+    found: dict[str, Any] = {"outputs": outputs, "seeds": seeds}
     kinds: dict[str, tuple[list[str], dict[str, Any]]] = {
         f"read {join.share}": (asked, {"read": join.share}),
         f"within {join.within}": (asked[:1], {"within": join.within}),
@@ -296,10 +317,10 @@ def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", type=int, default=200)
-    parser.add_argument("--only", nargs="*", help="names of joins, or compared")
+    parser.add_argument("--only", nargs="*", help="names of joins, compared or untuned")
     parser.add_argument("--json", type=Path, default=PLACE)
     given = parser.parse_args()
-    found: dict[str, Any] = {"versions": versions(), "seeds": given.seeds}
+    found: dict[str, Any] = {"versions": versions()}
     if given.only and given.json.exists():
         found = json.loads(given.json.read_text()) | found
     joins = found.setdefault("coverage", {})
@@ -307,6 +328,11 @@ def main() -> None:
         if not given.only or join.name in given.only:
             with tempfile.TemporaryDirectory() as folder:
                 joins[join.name] = coverage(join, given.seeds, Path(folder))
+    if not given.only or "untuned" in given.only:
+        others = found.setdefault("untuned", {})
+        for join in untuned():
+            with tempfile.TemporaryDirectory() as folder:
+                others[join.name] = coverage(join, given.seeds, Path(folder))
     if not given.only or "compared" in given.only:
         with tempfile.TemporaryDirectory() as folder:
             found["compared"] = compared(2_000_000, Path(folder))
