@@ -19,7 +19,7 @@ from engine.runtime.jit import Floats, Ints
 _NUMBERS = {bool, int, float, Decimal}
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)
 def footer_of(path: str, changed: int | str) -> pq.FileMetaData:
     """Return the footer of a file; `changed` tells versions of it apart."""
     del changed

@@ -140,7 +140,7 @@ def tuple_sizes(
     if rule.matches is None or rule.kind == "equal":
         return np.ones(codes.size)
     sizes = rule.matches.of(codes, side)
-    if rule.kind == "values" and factors is not None:
+    if factors is not None:
         sizes = sizes * factors
     return sizes * (importance + rule.floors[side]) if rule.kind == "weighted" else sizes
 

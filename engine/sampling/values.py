@@ -46,13 +46,19 @@ class Values(NamedTuple):
         return found
 
 
+def stored_values(specs: Sequence[AggregateSpec]) -> list[list[tuple[int, str]]]:
+    """Return what aggregates add up, as `added_up`, with columns as lanes store them."""
+    return [
+        [(at, name if name == IMPORTANCE else f"{SIDES[at]}_{name}") for at, name in own]
+        for own in added_up(specs, (IMPORTANCE, IMPORTANCE))
+    ]
+
+
 def columns_of(specs: Sequence[AggregateSpec]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the columns of left and right that aggregates add up, as lanes store them."""
-    found: tuple[list[str], list[str]] = [], []
-    every = [one for own in added_up(specs, (IMPORTANCE, IMPORTANCE)) for one in own]
-    for side, name in dict.fromkeys(every):
-        found[side].append(name if name == IMPORTANCE else f"{SIDES[side]}_{name}")
-    return tuple(found[0]), tuple(found[1])
+    every = dict.fromkeys(one for own in stored_values(specs) for one in own)
+    left, right = (tuple(name for at, name in every if at == side) for side in (0, 1))
+    return left, right
 
 
 def batches(files: LaneFiles, columns: tuple[Collection[str], ...]) -> Iterator[LaneBatch]:

@@ -17,7 +17,7 @@ from engine.jobs.estimate.task import Recipe, StretchTask
 from engine.jobs.frame import Archives, JobLanes
 from engine.lanes.home import lane_home
 from engine.lanes.manifest import Prepared
-from engine.lanes.parts import IMPORTANCE, parts_of
+from engine.lanes.parts import parts_of
 from engine.lanes.prepare import fingerprint
 from engine.lanes.reader import LANE_COLUMNS, LaneFiles
 from engine.lanes.stored import Stored
@@ -26,7 +26,7 @@ from engine.runtime.executors import Stages
 from engine.runtime.jit import Floats
 from engine.runtime.kept import LANES, cache_home
 from engine.runtime.streams import SIDES, StreamBatch
-from engine.sampling.aggregates.spec import added_up
+from engine.sampling.values import columns_of, stored_values
 
 
 @dataclass(frozen=True)
@@ -127,15 +127,14 @@ def lane_plan(
     recipe = LaneRecipe(
         plain.windows, plain.combine, plain.specs, plain.kinds, plain.quarantine, lanes
     )
-    asked = added_up(recipe.specs, (IMPORTANCE, IMPORTANCE))
-    names = [
-        list(dict.fromkeys(name for own in asked for at, name in own if at == side))
-        for side in (0, 1)
-    ]
+    names = columns_of(recipe.specs)
     both = [_groups(lanes, side, recipe.columns(side), names[side]) for side in (0, 1)]
     panes = [own.windows.every for own in recipe.specs if own.windows.every]
     start = archives.start_ts(options.base)
-    large = [[(at, both[at][1][names[at].index(name)]) for at, name in own] for own in asked]
+    large = [
+        [(at, both[at][1][names[at].index(name)]) for at, name in own]
+        for own in stored_values(recipe.specs)
+    ]
     groups = both[0][0], both[1][0]
     edges, measures = sliced(
         groups, recipe.windows, start, panes, greatest=large, least=recipe.combine == "min"
@@ -144,11 +143,10 @@ def lane_plan(
 
 
 def _groups(
-    lanes: Sequence[LaneFiles], side: int, columns: Sequence[str], added_up: Sequence[str]
+    lanes: Sequence[LaneFiles], side: int, columns: Sequence[str], values: Sequence[str]
 ) -> tuple[RowGroups, list[Floats]]:
     """Return what can be read alone of a stream, as row groups, and magnitudes in them."""
     names = [f"{SIDES[side]}_{name}" for name in columns]
-    values = [name if name == IMPORTANCE else f"{SIDES[side]}_{name}" for name in added_up]
     found = [
         (number, *part)
         for number, files in enumerate(lanes)

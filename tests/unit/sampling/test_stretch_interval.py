@@ -110,20 +110,24 @@ def test_no_average_where_the_number_of_outputs_could_be_none() -> None:
 
 def test_averages_cover_where_their_number_of_outputs_is_vague() -> None:
     rng = np.random.default_rng(5)
-    covered, linear, tries = 0, 0, 600
+    covered, linear, some, tries = 0, 0, 0, 600
     for _ in range(tries):
         outputs = rng.lognormal(0, 1, 300)
-        values = outputs * (1 + 0.3 * outputs) * rng.lognormal(0, 0.2, 300)
-        own = rng.choice(300, 14, replace=False)
+        values = outputs * rng.lognormal(0, 0.5, 300)
+        own = rng.choice(300, 20, replace=False)
         cell = Cell(
-            np.zeros(2), np.column_stack([values, outputs])[own], np.ones(14),
-            np.full(14, 0.05), 300.0,
+            np.zeros(2), np.column_stack([values, outputs])[own], np.ones(20),
+            np.full(20, 0.05), 300.0,
         )  # fmt: skip
         found, wanted = answer(cell, 0.95, average=True), values.sum() / outputs.sum()
-        covered += found.reason is not None or found.low <= wanted <= found.high
-        linear += abs(found.estimate - wanted) < 2.3 * found.error
-    assert linear / tries < 0.83  # the ratio is not nearly linear
-    assert covered / tries > linear / tries + 0.05
+        if found.reason is not None:  # most of these: one slice outweighs the others
+            continue
+        some += 1
+        covered += found.low <= wanted <= found.high
+        linear += abs(found.estimate - wanted) < 2.2 * found.error
+    assert some / tries > 0.5
+    assert linear / some < 0.9  # the ratio is not nearly linear
+    assert covered / some > 0.94
 
 
 def _population(kind: str, rng: np.random.Generator, slices: int) -> tuple[Floats, Floats]:
