@@ -19,6 +19,23 @@ population = Intrinsic("population", lambda word: int(word).bit_count())
 """Return the number of bits of a uint64 that are set."""
 lowest = Intrinsic("lowest", lambda word: (int(word) & -int(word)).bit_length() - 1)
 """Return the place of the lowest bit of a uint64 that is set; undefined for 0."""
+WORD = 64
+"""Bits of a word."""
+
+
+def _near(values: Any, begin: Any, least: float, most: float, bound: float) -> int:  # noqa: ANN401
+    found = 0
+    for k in range(WORD):
+        value = values[begin + k]
+        found |= int(value - least <= bound and most - value <= bound) << k
+    return found
+
+
+near = Intrinsic("near", _near)
+"""Return which of the 64 values of a float64 array from `begin` on are near two others.
+
+``near(values, begin, least, most, bound)``: at most `bound` above `least` and below `most`.
+"""
 
 
 @kernel

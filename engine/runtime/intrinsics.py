@@ -62,4 +62,47 @@ def _lowest(_typing_context: Any, word: Any) -> Any:  # noqa: ANN401 - numba's
     return _of_word(word, lambda builder, own: builder.cttz(own, ir.IntType(1)(1)))
 
 
-_KNOWN = {"prefetch": _prefetch, "population": _population, "lowest": _lowest}
+_TOGETHER = 8
+"""Values that are compared at once."""
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _near(
+    _typing_context: Any, values: Any, begin: Any, least: Any, most: Any, bound: Any  # noqa: ANN401
+) -> Any:  # noqa: ANN401 - numba's
+    floats = types.float64, types.float64, types.float64
+    if not (isinstance(values, types.Array) and values.ndim == 1 and values.dtype == floats[0]):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
+        kind, word = signature.args[0], ir.IntType(64)
+        row = ir.VectorType(ir.DoubleType(), _TOGETHER)
+        view = context.make_array(kind)(context, builder, args[0])
+        first = cgutils.get_item_pointer(context, builder, kind, view, [args[1]])
+
+        def repeated(value: Any) -> Any:  # noqa: ANN401
+            one = builder.insert_element(ir.Constant(row, ir.Undefined), value, word(0))
+            lanes = ir.VectorType(ir.IntType(32), _TOGETHER)
+            none = ir.Constant(row, ir.Undefined)
+            return builder.shuffle_vector(one, none, ir.Constant(lanes, [0] * _TOGETHER))
+
+        low, high, reach = (repeated(value) for value in args[2:])
+        found: Any = word(0)
+        for at in range(0, 64, _TOGETHER):
+            place = builder.bitcast(builder.gep(first, [word(at)]), row.as_pointer())
+            own = builder.load(place, align=8)
+            above = builder.fcmp_ordered("<=", builder.fsub(own, low), reach)
+            below = builder.fcmp_ordered("<=", builder.fsub(high, own), reach)
+            bits = builder.bitcast(builder.and_(above, below), ir.IntType(_TOGETHER))
+            found = builder.or_(found, builder.shl(builder.zext(bits, word), word(at)))
+        return found
+
+    return types.uint64(values, types.intp, *floats), codegen
+
+
+_KNOWN = {
+    "prefetch": _prefetch,
+    "population": _population,
+    "lowest": _lowest,
+    "near": _near,
+}

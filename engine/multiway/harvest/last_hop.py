@@ -9,13 +9,14 @@ import numpy as np
 from engine.multiway.harvest.matching import agree
 from engine.multiway.harvest.walk_layout import Walk, WalkJoin
 from engine.multiway.predicate import Condition
+from engine.runtime.bits import WORD, lowest, near, population
 from engine.runtime.jit import Floats, Integer, Ints, kernel
 from gpu_kernels.multiway.predicates import BAND
 from gpu_kernels.multiway.walk import importance_of
 
 _EXACT = 2.0**53
 _THREE = 3
-"""Streams whose outputs are written without a loop over them."""
+"""Streams whose members are written without a loop over them."""
 
 
 @kernel
@@ -47,6 +48,29 @@ def _ends(
 
 
 @kernel
+def _near_word(
+    walk: Walk, least: float, most: float, bound: float, at: Integer, number: Integer
+) -> Any:  # noqa: ANN401 - a uint64
+    """Return which of 64 matches of the last hop from `at` on are near two values."""
+    bits = near(walk.value, at, least, most, bound)
+    if number - at < WORD:
+        bits &= (np.uint64(1) << np.uint64(number - at)) - np.uint64(1)
+    return bits
+
+
+@kernel
+def near_number(
+    join: WalkJoin, bound: float, stream: Integer, walk: Walk
+) -> Integer:  # fmt: skip
+    """Return how many matches of a band's last hop go on."""
+    hop, going = walk.number.size - 1, np.int64(0)
+    least, most = _ends(join, stream, hop, walk)
+    for at in range(0, walk.number[hop], WORD):
+        going += population(_near_word(walk, least, most, bound, at, walk.number[hop]))
+    return going
+
+
+@kernel
 def last_matches(
     join: WalkJoin, condition: Condition, stream: Integer, hop: Integer, walk: Walk
 ) -> Integer:
@@ -55,12 +79,13 @@ def last_matches(
     if not join.rules.clique or hop == 0:
         return number
     if condition.kind == BAND:
-        bound = condition.bound
         least, most = _ends(join, stream, hop, walk)
-        for at in range(number):
-            value = walk.value[at]
-            walk.going[going] = matches[at]
-            going += np.int64((value - least <= bound) & (most - value <= bound))
+        for word in range(0, number, WORD):
+            bits = _near_word(walk, least, most, condition.bound, word, number)
+            while bits != 0:
+                walk.going[going] = matches[word + lowest(bits)]
+                going += 1
+                bits &= bits - np.uint64(1)
         return going
     for at in range(number):
         if agrees(join, condition, stream, hop, matches[at], walk):
@@ -80,23 +105,18 @@ def write_near(
     """
     hop, sides = walk.number.size - 1, walk.members.size
     least, most = _ends(join, stream, hop, walk)
-    begin = walk.begin[hop]
-    if sides == _THREE:
-        one, two, three = walk.members[0], walk.members[1], walk.members[2]
-        for at in range(walk.number[hop]):
-            value = walk.value[at]
+    begin, one, two, three = walk.begin[hop], walk.members[0], walk.members[1], walk.members[2]
+    for word in range(0, walk.number[hop], WORD):
+        bits = _near_word(walk, least, most, bound, word, walk.number[hop])
+        while bits != 0:
             members[written, 0] = one
             members[written, 1] = two
             members[written, 2] = three
-            members[written, other] = walk.matches[begin + at]
-            written += np.int64((value - least <= bound) & (most - value <= bound))
-        return written
-    for at in range(walk.number[hop]):
-        value = walk.value[at]
-        for side in range(sides):
-            members[written, side] = walk.members[side]
-        members[written, other] = walk.matches[begin + at]
-        written += np.int64((value - least <= bound) & (most - value <= bound))
+            for side in range(_THREE, sides):
+                members[written, side] = walk.members[side]
+            members[written, other] = walk.matches[begin + word + lowest(bits)]
+            written += 1
+            bits &= bits - np.uint64(1)
     return written
 
 

@@ -24,8 +24,8 @@ FREE, NEXT = range(2)
 # Rows of `Clock.interval` and `Clock.total`
 PUSHES, POPS, DROPS = range(3)
 
-MORE, ADAPT, DROPPED, DONE = range(4)
-"""Why the clock has stopped."""
+MORE, ADAPT, DROPPED, DONE, FULL, POP, PUSH = range(7)
+"""Why the clock has stopped, or what happens next."""
 
 
 class ReadPlan(NamedTuple):

@@ -75,6 +75,18 @@ def scaled_down(values: Floats, part: float) -> bool:
 
 
 @jit
+def _all_scaled_down(
+    lags: Floats, ages: Floats, comparisons: Floats, passes: Floats, part: float
+) -> bool:
+    """Scale down all that was learnt; return whether any has changed."""
+    changed = scaled_down(lags, part)
+    changed |= scaled_down(ages, part)
+    changed |= scaled_down(comparisons, part)
+    changed |= scaled_down(passes, part)
+    return changed
+
+
+@jit
 def _learn(ages: Floats, ts: Ints, orders: Ints, basic_window: int, basic: Ints) -> None:
     for row in range(ts.shape[0]):
         latest = 0
@@ -210,10 +222,9 @@ class Learner:
     def forget(self) -> bool:
         """Scale observations down, as an adaptation does; return whether any has changed."""
         learnt, forget = self.learnt, self._settings.forget
-        counts = [learnt.histograms, learnt.ages, learnt.comparisons, learnt.passes]
+        changed = _all_scaled_down(
+            learnt.histograms, learnt.ages, learnt.comparisons, learnt.passes, forget
+        )
         if learnt.indexed is not None:
-            counts.append(learnt.indexed.candidates)
-        changed = False
-        for values in counts:
-            changed |= scaled_down(values, forget)
+            changed |= scaled_down(learnt.indexed.candidates, forget)
         return changed

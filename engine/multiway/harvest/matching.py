@@ -19,6 +19,7 @@ from engine.multiway.harvest.indexes import first_value, lies_before
 from engine.multiway.harvest.layout import Admitted
 from engine.multiway.predicate import Condition, Predicate, meets
 from engine.multiway.streams import Attributes, MultiStreams
+from engine.runtime.bits import WORD, lowest, near
 from engine.runtime.jit import Floats, Integer, Ints, inlined, jit, kernel, shell_sorted
 from gpu_kernels.multiway.predicates import BAND, COSINE, DISTANCE, EQUI, dot
 from gpu_kernels.multiway.walk import first_at_or_after, taken
@@ -27,8 +28,8 @@ BLOCK = 4096
 """Places whose values are sorted together: as many as a binary search finds faster than a scan."""
 _LONG = 4 * BLOCK
 """Tuples of a window, on average, from which on values are sorted."""
-_RUN = 32
-"""Values that are looked at together."""
+_ABOVE, _TINY = 1 + 2.0**-50, 1e-150
+"""What rounding adds to a distance at most: a part of it, and where squares are too small."""
 
 
 class Matching(NamedTuple):
@@ -45,7 +46,8 @@ class Matching(NamedTuple):
     """(n,) float64. Of band and distance in long windows: first coordinates, in the order of
     `place`."""
     flat: Floats
-    """(n,) float64. By place: of band and distance first coordinates, of cosine lengths."""
+    """(n,) float64. By place: of band and distance first coordinates, a word of them more than there
+    are places; of cosine lengths."""
     position: Ints
     """(n,) int64. By place: the position of a tuple that is admitted."""
 
@@ -108,7 +110,7 @@ def matching_of(streams: MultiStreams, windows: Ints, predicate: Predicate) -> M
         _by_code(streams.first, code, codes, place, lists)
         return Matching(place, code, lists, no_values, no_values, position)
     if predicate.kind == "band" or (predicate.kind == "distance" and not predicate.equal):
-        flat = np.ascontiguousarray(own.value[:, 0])
+        flat = np.concatenate([own.value[:, 0], np.zeros(WORD)])
         if not _are_long(streams, windows):
             return Matching(none, none, none, no_values, flat, position)
         place, value = np.empty(n, np.int64), np.empty(n)
@@ -151,23 +153,18 @@ def _near(squared: bool, bound: float, difference: float) -> bool:
 
 @kernel
 def _scanned(
-    flat: Floats, squared: bool, bound: float, own: float, low: Integer, high: Integer, found: Ints,
+    flat: Floats, reach: float, own: float, low: Integer, high: Integer, found: Ints,
     number: Integer,
 ) -> Integer:  # fmt: skip
     """Append the places ``low <= place < high`` whose value is near; return the new number."""
-    row = flat[low:high]
-    whole = row.size - row.size % _RUN
-    for j in range(0, whole, _RUN):
-        some = np.int64(0)
-        for k in range(_RUN):  # of a fixed number: compiled without a loop
-            some += np.int64(_near(squared, bound, row[j + k] - own))
-        if some:
-            for k in range(j, j + _RUN):
-                found[number] = low + k
-                number += np.int64(_near(squared, bound, row[k] - own))
-    for k in range(whole, row.size):
-        found[number] = low + k
-        number += np.int64(_near(squared, bound, row[k] - own))
+    for j in range(low, high, WORD):
+        bits = near(flat, j, own, own, reach)
+        if high - j < WORD:
+            bits &= (np.uint64(1) << np.uint64(high - j)) - np.uint64(1)
+        while bits != 0:
+            found[number] = j + lowest(bits)
+            number += 1
+            bits &= bits - np.uint64(1)
     return number
 
 
@@ -236,9 +233,10 @@ def find_matches(
                 streams.first[other + 1], low, high, found, number,
             )  # fmt: skip
         else:
-            number = _scanned(
-                matching.flat, squared, condition.bound, own, low, high, found, number
-            )
+            reach = condition.bound
+            if squared:  # as far as a rounded square may be within the bound
+                reach = np.sqrt(reach) * _ABOVE + _TINY
+            number = _scanned(matching.flat, reach, own, low, high, found, number)
         if not gaps and shred > 1.0 and not squared:
             return number
         kept = begun

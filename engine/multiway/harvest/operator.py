@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
@@ -16,7 +17,9 @@ from engine.multiway.harvest.intervals import Intervals, plans_ahead
 from engine.multiway.harvest.layout import Plans, Probed
 from engine.multiway.harvest.lessons import Lessons
 from engine.multiway.harvest.prober import OutputBatch
+from engine.multiway.harvest.speculation import Speculation
 from engine.multiway.harvest.state import UNLIMITED, HarvestState, Step
+from engine.multiway.harvest.timed import Arrivals, Joined, Timed
 from engine.multiway.harvest.untimed import Known, Span, Untimed
 from engine.runtime.jit import Floats, Ints, jit
 from engine.runtime.work import as_here, rows_done
@@ -98,14 +101,63 @@ class GrubJoin(HarvestState):
     def run(self) -> Iterator[OutputBatch]:
         """Run the join to its end and yield its outputs, if they are wanted."""
         settings, prober = self._settings, self._prober
-        timed = settings.capacity is not None or settings.clock == "wall"
-        if timed or settings.admission == "conserve" or not isinstance(prober, CpuProber):
+        if not isinstance(prober, CpuProber):
             return self._run_clock()
+        if settings.timed or settings.admission == "conserve":
+            return self._run_timed(prober)
         untimed = Untimed(
             self._streams, self._order, self._stream_of, self._t0, settings.adapt_every,
             self._sampled, prober, self._learner.classes,
         )  # fmt: skip
         return self._run_untimed(untimed)
+
+    def _run_timed(self, prober: CpuProber) -> Iterator[OutputBatch]:
+        """Run a join under a clock: one thread keeps it, others make the outputs."""
+        rank = np.empty(self._stream_of.size, np.int64)
+        rank[self._order] = np.arange(self._order.size)
+        arrivals = Arrivals(
+            self._order, self._stream_of, self._sampled, self._t0, self._room, self._start, rank
+        )
+        with ThreadPoolExecutor(self._threads + 1, **as_here()) as pool:
+            timed = Timed(
+                self._streams, arrivals, self._admitted, self._clock, prober, self._whole,
+                self._learner, self._settings, pool, emit=self._emit,
+            )  # fmt: skip
+            joined = self._joined(timed)
+            waiting: deque[Future[tuple[list[OutputBatch], Floats]]] = deque()
+            coming = pool.submit(next, joined, None)
+            while (given := coming.result()) is not None:
+                waiting.append(pool.submit(timed.outputs, given))
+                if self._threads == 1:  # one after the other
+                    yield from self._weighed(waiting.popleft())
+                coming = pool.submit(next, joined, None)
+                if len(waiting) > self._threads:
+                    yield from self._weighed(waiting.popleft())
+            for made in waiting:
+                yield from self._weighed(made)
+
+    def _weighed(self, made: Future[tuple[list[OutputBatch], Floats]]) -> list[OutputBatch]:
+        """Return outputs, whose importance is added up."""
+        parts, importance = made.result()
+        self.importance = _added_up(self.importance, importance)
+        return parts
+
+    def _joined(self, timed: Timed) -> Iterator[Joined]:
+        """Run the clock, learn and adapt; yield what was joined."""
+        why = layout.MORE
+        while why != layout.DONE:
+            before = int(self._clock.n[layout.POPPED])
+            why = timed.run(self._plan, self._throttle, ready=not self._stale)
+            rows_done(int(self._clock.n[layout.POPPED]) - before)
+            self._count(*timed.counted())
+            if why == layout.MORE and self._stale:
+                self._configure()
+            elif why == layout.ADAPT:
+                self._adapt()
+                self._skip_empty()
+            elif why != layout.MORE and (joined := timed.batch()) is not None:
+                yield joined
+        self._end()
 
     def _run_untimed(self, untimed: Untimed) -> Iterator[OutputBatch]:
         """Run a join whose comparisons take no time, many intervals at once."""
@@ -190,18 +242,22 @@ class GrubJoin(HarvestState):
         self.outputs += sum(outputs)
 
     def _run_clock(self) -> Iterator[OutputBatch]:
-        clock, speculation, settings = self._clock, self._speculation, self._settings
-        timed = settings.capacity is not None or settings.clock == "wall"
-        room = settings.buffer if timed else UNLIMITED
+        """Run a join whose tuples are probed many at once, ahead of the clock."""
+        clock = self._clock
+        speculation = Speculation(
+            self._streams, self._order, self._stream_of, self._t0, self._admitted, clock,
+            self._prober,
+        )  # fmt: skip
         why = layout.ADAPT
         while why != layout.DONE:
             before = int(clock.n[layout.POPPED])
             why = run_clock(
                 self._streams, self._rules, self._admitted, clock, self._order, self._stream_of,
-                self._t0, room, self._cost(), speculation.comparisons, speculation.base,
+                self._t0, self._room, speculation.cost(self._settings), speculation.comparisons,
+                speculation.base,
             )  # fmt: skip
             after = int(clock.n[layout.POPPED])
-            yield from self._done(before - speculation.base, after - speculation.base)
+            yield from self._done(speculation, before - speculation.base, after - speculation.base)
             rows_done(after - before)
             if why == layout.MORE:
                 if self._stale:
@@ -212,37 +268,38 @@ class GrubJoin(HarvestState):
                 speculation.dropped()
             elif why == layout.ADAPT:
                 self._adapt()
+                speculation.adapted()
                 self._skip_empty()
-        self._close(max(float(clock.at[layout.FREE]), self._last_arrival()), 0.0)
+        self._end()
 
-    def _cost(self) -> float:
-        """Return the ticks that a comparison takes: by the capacity, or as measured so far."""
-        settings, speculation = self._settings, self._speculation
-        if settings.clock == "virtual":
-            return settings.ticks_a_comparison
-        return (
-            settings.per_second * speculation.seconds / speculation.done
-            if speculation.done
-            else 0.0
-        )
+    @property
+    def _room(self) -> int:
+        """Tuples that a buffer holds."""
+        return self._settings.buffer if self._settings.timed else UNLIMITED
+
+    def _end(self) -> None:
+        """Record the last interval."""
+        self._close(max(float(self._clock.at[layout.FREE]), self._last_arrival()), 0.0)
 
     def _last_arrival(self) -> float:
         return float(self._streams.ts[self._order[-1]] - self._t0) if self._order.size else 0.0
 
-    def _done(self, begin: int, end: int) -> Iterator[OutputBatch]:
-        """Count, learn from and write what was popped: tuples ``begin <= k < end`` of the batch."""
-        batch, probed = self._speculation.batch, self._speculation.probed
-        those = slice(begin, end)
-        counted = self._streams.ts[batch.place[those]] >= self._start
-        outputs = int(probed.outputs[those][counted].sum())
-        self.outputs += outputs
-        # one by one, so that the sum is the same however many were popped at once
-        for value in probed.importance[those][counted & (probed.outputs[those] > 0)].tolist():
-            self.importance += value
-        comparisons = int(self._speculation.comparisons[those].sum())
+    def _count(self, comparisons: int, outputs: int) -> None:
+        """Count what was popped."""
         self.comparisons += comparisons
+        self.outputs += outputs
         self._interval[0] += comparisons
         self._interval[1] += outputs
+
+    def _done(self, speculation: Speculation, begin: int, end: int) -> Iterator[OutputBatch]:
+        """Count, learn from and write what was popped: tuples ``begin <= k < end`` of the batch."""
+        batch, probed = speculation.batch, speculation.probed
+        those = slice(begin, end)
+        counted = self._streams.ts[batch.place[those]] >= self._start
+        self.importance = _added_up(self.importance, probed.importance[those][counted])
+        self._count(
+            int(speculation.comparisons[those].sum()), int(probed.outputs[those][counted].sum())
+        )
         sampled = np.flatnonzero(self._sampled[batch.place[those]]) + begin
         self._learner.learn(self._admitted, self._plan, batch, probed, sampled)
         if self._emit:
@@ -259,8 +316,14 @@ class GrubJoin(HarvestState):
         if settings.throttle is None:
             self._throttle = throttle
         clock.at[layout.NEXT] += settings.adapt_every
-        self._speculation.adapted()
         self._stale = settings.shedding == "harvest"
+        self._configure_now()
+
+    def _configure_now(self) -> None:
+        """Where tuples that nobody reads leave the windows at adaptations, make the setting now."""
+        if self._stale and self._settings.admission == "conserve":
+            self._configure()
+            self._stale = True
 
     def _skip_empty(self) -> None:
         """Adapt as often as it takes until something happens, at no cost once nothing changes."""
@@ -276,4 +339,5 @@ class GrubJoin(HarvestState):
             changes = self._learner.forget() or self._throttle != before
             clock.at[layout.NEXT] += settings.adapt_every
             empty -= 1
+            self._configure_now()
         clock.at[layout.NEXT] += float(empty) * settings.adapt_every

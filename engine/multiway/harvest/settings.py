@@ -98,6 +98,11 @@ class HarvestSettings:
             )
 
     @property
+    def timed(self) -> bool:
+        """Whether comparisons take time."""
+        return self.capacity is not None or self.clock == "wall"
+
+    @property
     def ticks_a_comparison(self) -> float:
         """Virtual time that a comparison takes."""
         return 0.0 if self.capacity is None else self.per_second / self.capacity

@@ -18,7 +18,6 @@ from engine.multiway.harvest.adapt import (
     quick_setting,
     setting_of,
 )
-from engine.multiway.harvest.clock import Speculation
 from engine.multiway.harvest.indexed_prober import on_cores
 from engine.multiway.harvest.indexes import entries_of
 from engine.multiway.harvest.layout import (
@@ -104,9 +103,6 @@ class HarvestState:
         self._threads = thread_count(threads)
         make = prober or partial(on_cores, self._threads, indexed)
         self._prober = make(streams, self._rules, predicate, self._whole)
-        self._speculation = Speculation(
-            streams, order, self._stream_of, self._t0, self._admitted, self._clock, self._prober
-        )
         self._learner = Learner(streams, windows, settings, self._prober, entries)
         classes = self._learner.classes
         self._shape = JoinShape(

@@ -30,9 +30,8 @@ from engine.multiway.harvest.layout import (
     alone,
 )
 from engine.multiway.harvest.lessons import Classes, Lessons, count_lessons, no_lessons
-from engine.multiway.harvest.prober import CHUNK, WRITTEN, OutputBatch, OutputRooms, no_results
-from engine.multiway.harvest.walk import walk_on
-from engine.multiway.harvest.walk_layout import WalkJoin, new_walk
+from engine.multiway.harvest.prober import OutputBatch, no_results
+from engine.multiway.harvest.walk_layout import WalkJoin
 from engine.multiway.streams import MultiStreams
 from engine.runtime.executors import ordered_map
 from engine.runtime.jit import Ints, jit
@@ -86,7 +85,6 @@ class Untimed:
         self._most = max(SLICE, in_reach(self._ts, int(classes.window.max(initial=0))))
         self._span = max(SPAN, 4 * self._most)
         self._results = no_results(0, streams.number - 1)
-        self._rooms = OutputRooms(streams.number, prober.constant, 4 * prober.threads)
 
     def spans(self) -> Iterator[Span]:
         """Yield all spans."""
@@ -141,7 +139,7 @@ class Untimed:
             ready = self._ready(base, cut)
             low, high = np.searchsorted(taken, cut).tolist()
             matches = self._found(join, tuples, (low, high), ready, None)
-            for batch in self._walked(join, matches, tuples, (low, high), out, emit=True):
+            for batch in self._prober.walked(join, matches, tuples, (low, high), out, emit=True):
                 count_lessons(
                     self._streams.ts, batch.members, begins, whole.order, self._classes, own.ages,
                     own.lags,
@@ -208,31 +206,10 @@ class Untimed:
         (begin, end), (ready, known) = given
         found = self._found(join, tuples, (begin, end), ready, known)
         middle = min(max(begin, before), end)
-        for _ in self._walked(join, found, tuples, (begin, middle), out, emit=False):
+        for _ in self._prober.walked(join, found, tuples, (begin, middle), out, emit=False):
             pass
-        yield from self._walked(join, found, tuples, (middle, end), out, emit=True)
+        yield from self._prober.walked(join, found, tuples, (middle, end), out, emit=True)
         yield begin, end
-
-    def _walked(
-        self, join: WalkJoin, found: Found, tuples: Tuples, cut: Slice, out: Probed, *, emit: bool
-    ) -> Iterator[OutputBatch]:
-        """Yield the outputs of some tuples, or count them."""
-        condition = self._prober.condition
-        progress = np.array([cut[0], 0, 0])
-        walk = new_walk(self._streams, join.plans, found.place if found.begin.size else None)
-        room = CHUNK if emit else 0
-        done = cut[0] == cut[1]
-        while not done:
-            members, importance = self._rooms.take(room)
-            progress[WRITTEN] = 0
-            done = walk_on(
-                join, condition, found, tuples, cut[1], walk, members, importance, progress, out
-            )
-            rows = int(progress[WRITTEN])
-            if 2 * rows > room:
-                yield OutputBatch(members[:rows], importance[:rows])
-            elif rows:  # a batch that is kept should not keep much more
-                yield OutputBatch(members[:rows].copy(), importance[:rows].copy())
 
 
 @jit

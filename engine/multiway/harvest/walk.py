@@ -18,6 +18,7 @@ from engine.multiway.harvest.found import Found
 from engine.multiway.harvest.last_hop import (
     agrees,
     last_matches,
+    near_number,
     repeated,
     weigh_rows,
     weigh_unwritten,
@@ -35,7 +36,7 @@ from gpu_kernels.multiway.walk import first_at_or_after
 
 
 @kernel
-def _begin(plans: Plans, tuples: Tuples, k: Integer, walk: Walk) -> None:
+def begin_walk(plans: Plans, tuples: Tuples, k: Integer, walk: Walk) -> None:
     """Start the walk of a tuple."""
     walk.depth[0], walk.depth[1] = 0, UNKNOWN
     plan, stream = tuples.plan[k], tuples.stream[k]
@@ -109,6 +110,8 @@ def _reach(
         number = found.end[hop, own] - found.begin[hop, own]
     else:
         other, number, read = plans.order[stream, hop], np.int64(0), np.int64(0)
+        if hop > 0:
+            walk.begin[hop] = walk.begin[hop - 1] + walk.number[hop - 1]
         part = shred if hop == 0 else WHOLE
         now = join.streams.ts[place]
         first, last = runs_of(plans, tuples.plan[k], stream, hop)
@@ -130,7 +133,7 @@ def _reach(
 
 
 @kernel
-def _go_on(
+def go_on(
     join: WalkJoin, condition: Condition, found: Found, tuples: Tuples, k: Integer, walk: Walk,
     members: Ints, importance: Floats, written: Integer, total: float,
 ) -> tuple[Integer, float]:  # fmt: skip
@@ -139,7 +142,7 @@ def _go_on(
     The walk has ended where ``walk.depth[0]`` is less than 0.
     """
     stream, hops = tuples.stream[k], join.plans.order.shape[1]
-    near = condition.kind == BAND and join.rules.clique and hops > 1 and importance.size > 0
+    near = condition.kind == BAND and join.rules.clique and hops > 1
     weighed = not join.constant >= 0.0
     depth = walk.depth[0]
     while depth >= 0:
@@ -149,7 +152,9 @@ def _go_on(
         if depth == hops - 1:
             begin = written
             if walk.depth[1] == UNKNOWN:
-                if near and importance.size - written >= walk.number[depth]:
+                if near and importance.size == 0 and not weighed:
+                    walk.depth[1] = near_number(join, condition.bound, stream, walk)
+                elif near and importance.size - written >= walk.number[depth]:
                     written = write_near(
                         join, condition.bound, stream, other, walk, members, written
                     )  # fmt: skip
@@ -192,6 +197,20 @@ def _go_on(
     return written, total
 
 
+@kernel
+def end_walk(join: WalkJoin, k: Integer, walk: Walk, out: Probed) -> None:
+    """Write the results of a walk that has ended."""
+    for hop in range(walk.passes.size):
+        entered = 1 if hop == 0 else walk.passes[hop - 1]
+        reached = walk.number[hop] != UNKNOWN
+        out.comparisons[k, hop] = entered * walk.read[hop] if reached else 0
+        out.passes[k, hop] = walk.passes[hop]
+    outputs = walk.passes[walk.passes.size - 1]
+    out.outputs[k] = outputs
+    if join.constant >= 0.0:
+        out.importance[k] = repeated(join.constant, outputs)
+
+
 @jit
 def walk_on(
     join: WalkJoin, condition: Condition, found: Found, tuples: Tuples, end: int, walk: Walk,
@@ -214,10 +233,10 @@ def walk_on(
     """
     for k in range(progress[NEXT], end):
         if progress[STARTED] == 0:
-            _begin(join.plans, tuples, k, walk)
+            begin_walk(join.plans, tuples, k, walk)
             out.importance[k] = 0.0
             progress[STARTED] = 1
-        progress[WRITTEN], out.importance[k] = _go_on(
+        progress[WRITTEN], out.importance[k] = go_on(
             join,
             condition,
             found,
@@ -233,14 +252,6 @@ def walk_on(
             progress[NEXT] = k
             return False
         progress[STARTED] = 0
-        for hop in range(walk.passes.size):
-            entered = 1 if hop == 0 else walk.passes[hop - 1]
-            reached = walk.number[hop] != UNKNOWN
-            out.comparisons[k, hop] = entered * walk.read[hop] if reached else 0
-            out.passes[k, hop] = walk.passes[hop]
-        outputs = walk.passes[walk.passes.size - 1]
-        out.outputs[k] = outputs
-        if join.constant >= 0.0:
-            out.importance[k] = repeated(join.constant, outputs)
+        end_walk(join, k, walk, out)
     progress[NEXT] = end
     return True

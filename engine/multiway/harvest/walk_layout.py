@@ -9,6 +9,7 @@ import numpy as np
 from engine.multiway.harvest.layout import Admitted, HarvestRules, Plans
 from engine.multiway.harvest.matching import Matching
 from engine.multiway.streams import MultiStreams
+from engine.runtime.bits import WORD
 from engine.runtime.jit import Floats, Ints
 
 UNKNOWN = -1
@@ -36,9 +37,10 @@ class Walk(NamedTuple):
     matches: Ints
     """(room,) int64. Places that agree with tuples."""
     begin: Ints
-    """(hops,) int64. Where those of each hop begin."""
+    """(hops,) int64. Where those of each hop begin: behind those of the hop before, unless they were
+    found before the walk."""
     value: Floats
-    """(room,) float64. Of band: the values of those of the last hop."""
+    """(room,) float64. Of band: the values of those of the last hop; there is a word more."""
     going: Ints
     """(room,) int64. Those of the last hop that agree with all members."""
     number: Ints
@@ -65,11 +67,16 @@ def new_walk(streams: MultiStreams, plans: Plans, found: Ints | None = None) -> 
     """
     hops = streams.number - 1
     room = int(np.diff(streams.first).max(initial=0)) + 1
-    runs = max(1, int((plans.first[:, -1] - plans.first[:, 0]).max()))
     number, read, at, comparisons, passes = np.zeros((5, hops), np.int64)
     matches = np.empty(hops * room, np.int64) if found is None else found
     return Walk(
-        np.zeros((2, runs, 2), np.int64), matches, np.arange(hops) * room,
-        np.empty(room), np.empty(room, np.int64), number, read, at, np.zeros(2, np.int64),
+        bounds_of(plans), matches, np.zeros(hops, np.int64),
+        np.empty(room + WORD), np.empty(room, np.int64), number, read, at, np.zeros(2, np.int64),
         np.zeros(hops + 1, np.int64), comparisons, passes,
     )  # fmt: skip
+
+
+def bounds_of(plans: Plans) -> Ints:
+    """Return room for the bounds of a walk by some plans."""
+    runs = max(1, int((plans.first[:, -1] - plans.first[:, 0]).max()))
+    return np.zeros((2, runs, 2), np.int64)

@@ -12,7 +12,7 @@ from multiway_cases import PREDICATES, random_streams
 
 from engine.device.multiway import prober_on
 from engine.device.walks import GpuProber
-from engine.multiway.harvest import clock
+from engine.multiway.harvest import speculation
 from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.layout import Admitted, ProbeBatch, Probed, ReadPlan
 from engine.multiway.harvest.operator import GrubJoin
@@ -156,7 +156,7 @@ def test_the_number_of_threads_changes_nothing(width: int, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("given", [THROTTLED, CLOCKED], ids=["fixed throttle", "virtual clock"])
 def test_a_join_is_the_same(given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clock, "_LEAST", 8)
+    monkeypatch.setattr(speculation, "_LEAST", 8)
     cpu, gpu = (Found(make, "theta", (16, 15, 17), **given) for make in (on_cpu, on_gpu))
     gpu.check(cpu)
     assert cpu.join.outputs

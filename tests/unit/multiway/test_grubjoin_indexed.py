@@ -11,7 +11,7 @@ from indexed_cases import both, rows_of
 from multiway_cases import PREDICATES, random_streams
 from test_grubjoin import check
 
-from engine.multiway.harvest import clock
+from engine.multiway.harvest import speculation
 from engine.multiway.harvest.indexes import INDEXED, Indexes
 from engine.multiway.harvest.layout import admitted_none
 from engine.multiway.harvest.operator import GrubJoin
@@ -73,7 +73,7 @@ def test_random_drop() -> None:
 def test_results_do_not_depend_on_threads_and_how_far_ahead(
     threads: int, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clock, "_LEAST", 1 if threads == 1 else 200)
+    monkeypatch.setattr(speculation, "_LEAST", 1 if threads == 1 else 200)
     monkeypatch.setattr("engine.multiway.harvest.prober._SLICE", 2)
     done = both(
         5, kind, (60, 70, 65), capacity=90.0, basic_window=4, buffer=3, shred=0.5, adapt_every=6,
