@@ -69,9 +69,9 @@ _TOGETHER = 8
 @intrinsic  # type: ignore[untyped-decorator]
 def _near(
     _typing_context: Any, values: Any, begin: Any, least: Any, most: Any, bound: Any  # noqa: ANN401
-) -> Any:  # noqa: ANN401 - numba's
-    floats = types.float64, types.float64, types.float64
-    if not (isinstance(values, types.Array) and values.ndim == 1 and values.dtype == floats[0]):
+) -> Any:  # noqa: ANN401 # fmt: skip
+    del begin, least, most, bound  # whatever numbers they are
+    if not (isinstance(values, types.Array) and values.ndim == 1 and values.dtype == types.float64):
         return None
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
@@ -97,6 +97,7 @@ def _near(
             found = builder.or_(found, builder.shl(builder.zext(bits, word), word(at)))
         return found
 
+    floats = types.float64, types.float64, types.float64
     return types.uint64(values, types.intp, *floats), codegen
 
 

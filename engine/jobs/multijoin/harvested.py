@@ -17,11 +17,11 @@ from engine.jobs.multijoin.written import Part
 from engine.multiway.fractions.indexed import IndexCosts
 from engine.multiway.fractions.profile import JoinProfile, Scores
 from engine.multiway.harvest.adapt import Setting, measured_costs
+from engine.multiway.harvest.adaptation import Step
 from engine.multiway.harvest.operator import GrubJoin
 from engine.multiway.harvest.prober import CHUNK, MakeProber, OutputBatch
 from engine.multiway.harvest.random_drop import keep_fractions
 from engine.multiway.harvest.settings import HarvestSettings
-from engine.multiway.harvest.state import Step
 from engine.multiway.measure import Measures
 from engine.multiway.streams import MultiStreams, Windows, basic_counts
 from engine.runtime.device_choice import ON_GPU, wanted_device

@@ -13,10 +13,10 @@ from engine.multiway.fractions.optimise import BruteForce, harvest_setting
 from engine.multiway.fractions.profile import JoinProfile, ranked
 from engine.multiway.harvest.indexes import entries_of
 from engine.multiway.harvest.intervals import Chosen, chosen
-from engine.multiway.harvest.layout import POPS, PUSHES, Ranges, ReadPlan, plan_of
+from engine.multiway.harvest.layout import Ranges, ReadPlan, plan_of
 from engine.multiway.harvest.learner import Indexed, Learnt, age_scores
 from engine.multiway.harvest.learnt_layout import JoinShape
-from engine.multiway.harvest.settings import LEAST_THROTTLE, HarvestSettings
+from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.measure import measure
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, Windows, basic_counts
@@ -123,20 +123,6 @@ class Setting(NamedTuple):
     rankings: Rankings
 
 
-def throttle_after(throttle: float, interval: Ints, boost: float) -> tuple[float, float]:
-    """Return beta and the throttle fraction after an interval (P4 3.1).
-
-    Examples
-    --------
-    >>> throttle_after(0.5, np.array([[10, 10], [8, 8], [2, 2]]), 1.2)
-    (0.8, 0.4)
-    """
-    pushes, pops = int(interval[PUSHES].sum()), int(interval[POPS].sum())
-    beta = pops / pushes if pushes else 1.0
-    after = beta * throttle if beta < 1 else min(1.0, boost * throttle)
-    return beta, max(LEAST_THROTTLE, after)
-
-
 def shrunken(scores: Floats, samples: float) -> Floats:
     """Return scores shrunk towards each other by what chance explains of their differences.
 
@@ -231,16 +217,16 @@ def setting_of(
     return Setting(chosen.counts, rankings)
 
 
-def is_quick(settings: HarvestSettings, throttle: float) -> bool:
+def is_quick(settings: HarvestSettings) -> bool:
     """Return whether settings can be made by compiled code alone, see `quick_setting`."""
-    return settings.scores == "ages" and settings.optimiser == "exact" and throttle != 1.0
+    return settings.scores == "ages" and settings.optimiser == "exact" and settings.probe == "scan"
 
 
 def quick_setting(
     learnt: Learnt, shape: JoinShape, throttle: float, settings: HarvestSettings
 ) -> tuple[Setting, ReadPlan] | None:
     """Return the setting of `setting_of` and its plan; None where there is no short way to it."""
-    if learnt.indexed is not None or not is_quick(settings, throttle):
+    if not is_quick(settings):
         return None
     found = chosen(shape, throttle, learnt.rates, learnt.comparisons, learnt.passes, learnt.ages)
     return (named(found, shape), found.plan) if found.counts.size else None

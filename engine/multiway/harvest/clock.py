@@ -6,8 +6,6 @@ a limited number of tuples.
 
 from __future__ import annotations
 
-import numpy as np
-
 from engine.multiway.harvest import layout
 from engine.multiway.harvest.layout import Admitted, Clock, HarvestRules
 from engine.multiway.streams import MultiStreams
@@ -30,9 +28,7 @@ def _count_windows(rules: HarvestRules, admitted: Admitted, clock: Clock, now: I
 
 
 @kernel
-def next_event(
-    streams: MultiStreams, clock: Clock, order: Ints, t0: int
-) -> tuple[Integer, float]:
+def next_event(streams: MultiStreams, clock: Clock, order: Ints, t0: int) -> tuple[Integer, float]:
     """Return what happens next, and when: ticks since t0.
 
     Parameters
@@ -97,7 +93,7 @@ def popped(
 def run_clock(
     streams: MultiStreams, rules: HarvestRules, admitted: Admitted, clock: Clock, order: Ints,
     stream_of: Ints, t0: int, room: int, cost: float, comparisons: Ints, base: int,
-) -> int:  # fmt: skip
+) -> Integer:  # fmt: skip
     """Run the clock until something has to be done; return what.
 
     Parameters
@@ -156,18 +152,3 @@ def run_untimed(
     for place in order:
         clock.popped[stream_of[place]] += 1
         _count_windows(rules, admitted, clock, streams.ts[place])
-
-
-def empty_intervals(
-    streams: MultiStreams, clock: Clock, order: Ints, t0: int, adapt_every: float
-) -> int:
-    """Return how many adaptations come one after the other before a tuple comes or is popped."""
-    n = clock.n
-    until = np.inf
-    if n[layout.POPPED] < n[layout.PUSHED]:
-        place = clock.pushed[n[layout.POPPED]]
-        until = max(float(clock.at[layout.FREE]), float(streams.ts[place] - t0))
-    if n[layout.ARRIVED] < order.size:
-        until = min(until, float(streams.ts[order[n[layout.ARRIVED]]] - t0))
-    wait = until - float(clock.at[layout.NEXT])
-    return int(wait // adapt_every) + 1 if 0 <= wait < np.inf else 0

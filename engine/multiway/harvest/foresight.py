@@ -17,7 +17,7 @@ import numpy as np
 from engine.multiway.harvest.found import NOT_FOUND, Found
 from engine.multiway.harvest.layout import WHOLE, Flags, Plans, Tuples, admitted_all
 from engine.multiway.harvest.tiled import TiledMatches
-from engine.multiway.harvest.walk_layout import WalkJoin
+from engine.multiway.harvest.walk_layout import WalkJoin, without_windows
 from engine.runtime.jit import Ints
 
 PART = 1 << 12
@@ -52,7 +52,7 @@ class Foresight:
         self, join: WalkJoin, finder: TiledMatches, order: Ints, stream_of: Ints, sampled: Flags,
         pool: ThreadPoolExecutor,
     ) -> None:  # fmt: skip
-        self._join = join._replace(admitted=admitted_all(join.streams))
+        self._join = without_windows(join)._replace(admitted=admitted_all(join.streams))
         self._finder, self._order = finder, order
         self._stream_of, self._sampled = stream_of, sampled
         self._pool = pool

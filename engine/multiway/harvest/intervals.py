@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.multiway.fractions.optimise import MOST, searched
 from engine.multiway.harvest.layout import Plans, ReadPlan
-from engine.multiway.harvest.learner import scaled_down
+from engine.multiway.harvest.learner import all_scaled_down
 from engine.multiway.harvest.learnt_layout import JoinShape, layout_of, plan_of_counts
 from engine.multiway.harvest.lessons import Lessons, learn_counts
 from engine.runtime.jit import Floats, Ints, jit
@@ -50,13 +50,17 @@ def chosen(
     ----------
     shape : JoinShape
     throttle : float
-        z, less than 1.
+        z; if it is 1, everything is read.
     rates, comparisons, passes, ages
         See `engine.multiway.harvest.learner.Learnt`.
     """
     layout, rankings = layout_of(shape, rates, comparisons, passes, ages)
     counts = np.zeros((0, rates.size - 1), np.int64)
-    if np.isfinite(layout.full_cost[0] + layout.full_output[0]):
+    if throttle == 1.0:
+        counts = np.empty(shape.orders.shape, np.int64)
+        for i in range(counts.shape[0]):
+            counts[i] = shape.basic[shape.orders[i]]
+    elif np.isfinite(layout.full_cost[0] + layout.full_output[0]):
         found = searched(layout, throttle * layout.full_cost[0], 0, MOST)
         if found.output != NONE_OUTPUT:
             counts = found.counts
@@ -77,16 +81,17 @@ def _grown(ages: Ints, used: int, more: int) -> Ints:
 
 
 @jit
-def _adapted(given: Intervals, own: int, rates: Floats, counts: tuple[Floats, ...]) -> None:
+def _adapted(
+    given: Intervals, own: int, rates: Floats, comparisons: Floats, passes: Floats, ages: Floats,
+    lags: Floats,
+) -> None:  # fmt: skip
     """Record the pushes of an interval, and forget, as often as adaptations come behind it."""
     for stream in range(rates.size):
         if given.pushes[own, stream] > 0:
             rates[stream] = given.pushes[own, stream] / given.every
     times, changed = given.number[own + 1] - given.number[own], True
     while times > 0 and changed:
-        changed = False
-        for values in counts:
-            changed |= scaled_down(values, given.forget)
+        changed = all_scaled_down(lags, ages, comparisons, passes, given.forget)
         times -= 1
 
 
@@ -122,7 +127,6 @@ def plans_ahead(
         np.empty(plan.youngest.size, np.int64),
         np.empty(plan.youngest.size, np.int64),
     )
-    learnt = (lags.reshape(-1), ages.reshape(-1), comparisons.reshape(-1), passes.reshape(-1))
     used, done = 0, 0
     last = Chosen(np.zeros((0, m - 1), np.int64), np.zeros((m, m - 1, 1), np.int64), plan)
     while True:
@@ -134,7 +138,7 @@ def plans_ahead(
         learn_counts(lessons, begin + done, comparisons, passes, ages, lags)
         own, done = begin + done, done + 1
         if given.number[own + 1] >= 0:
-            _adapted(given, own, rates, learnt)
+            _adapted(given, own, rates, comparisons, passes, ages, lags)
         if own + 1 == size or not short:
             break
         found = chosen(shape, throttle, rates, comparisons, passes, ages)

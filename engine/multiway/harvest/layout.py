@@ -24,7 +24,7 @@ FREE, NEXT = range(2)
 # Rows of `Clock.interval` and `Clock.total`
 PUSHES, POPS, DROPS = range(3)
 
-MORE, ADAPT, DROPPED, DONE, FULL, POP, PUSH = range(7)
+MORE, ADAPT, DROPPED, DONE, FULL, NOTED, POP, PUSH = range(8)
 """Why the clock has stopped, or what happens next."""
 
 

@@ -20,7 +20,7 @@ from engine.multiway.harvest.lessons import Classes
 from engine.multiway.harvest.prober import Prober
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import MultiStreams, Windows, basic_counts
-from engine.runtime.jit import Floats, Ints, jit
+from engine.runtime.jit import Floats, Ints, jit, kernel
 
 
 class Indexed(NamedTuple):
@@ -63,7 +63,7 @@ def empty_ages(basic: Sequence[int]) -> Floats:
     return np.zeros((m, m - 1, max(basic)))
 
 
-@jit
+@kernel
 def scaled_down(values: Floats, part: float) -> bool:
     """Scale values down; return whether any has changed."""
     changed, flat = False, values.reshape(-1)
@@ -74,16 +74,13 @@ def scaled_down(values: Floats, part: float) -> bool:
     return changed
 
 
-@jit
-def _all_scaled_down(
+@kernel
+def all_scaled_down(
     lags: Floats, ages: Floats, comparisons: Floats, passes: Floats, part: float
 ) -> bool:
     """Scale down all that was learnt; return whether any has changed."""
-    changed = scaled_down(lags, part)
-    changed |= scaled_down(ages, part)
-    changed |= scaled_down(comparisons, part)
-    changed |= scaled_down(passes, part)
-    return changed
+    changed = scaled_down(lags, part) | scaled_down(ages, part)
+    return changed | scaled_down(comparisons, part) | scaled_down(passes, part)
 
 
 @jit
@@ -212,19 +209,3 @@ class Learner:
         basic = np.array(self._basic, np.int64)
         buckets = self.learnt.histograms.shape[1]
         return Classes(settings.basic_window, basic, window, buckets)
-
-    def adapted(self, pushes: Ints) -> None:
-        """Record an interval's pushes, and scale older observations down."""
-        some = pushes > 0
-        self.learnt.rates[some] = pushes[some] / self._settings.adapt_every
-        self.forget()
-
-    def forget(self) -> bool:
-        """Scale observations down, as an adaptation does; return whether any has changed."""
-        learnt, forget = self.learnt, self._settings.forget
-        changed = _all_scaled_down(
-            learnt.histograms, learnt.ages, learnt.comparisons, learnt.passes, forget
-        )
-        if learnt.indexed is not None:
-            changed |= scaled_down(learnt.indexed.candidates, forget)
-        return changed

@@ -60,10 +60,11 @@ def latest_of(ts: Ints, members: Ints, row: Integer) -> Integer:
     return latest
 
 
-@jit
+@kernel
 def count_lessons(
-    ts: Ints, members: Ints, begins: Ints, orders: Ints, classes: Classes, ages: Ints, lags: Ints
-) -> None:
+    ts: Ints, members: Ints, begins: Ints, orders: Ints, classes: Classes, ages: Any,  # noqa: ANN401
+    lags: Any,  # noqa: ANN401
+) -> None:  # fmt: skip
     """Count outputs by the ages of their members and by their lags behind the first stream's.
 
     Parameters
@@ -76,7 +77,7 @@ def count_lessons(
     orders : (m, m - 1) int64
     classes : Classes
     ages, lags
-        See `Lessons`; added to.
+        See `Lessons`; int64 or float64, added to.
     """
     interval = 0
     for row in range(members.shape[0]):

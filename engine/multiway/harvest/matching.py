@@ -46,8 +46,8 @@ class Matching(NamedTuple):
     """(n,) float64. Of band and distance in long windows: first coordinates, in the order of
     `place`."""
     flat: Floats
-    """(n,) float64. By place: of band and distance first coordinates, a word of them more than there
-    are places; of cosine lengths."""
+    """(n,) float64. By place: of band and distance first coordinates, a word of them more than
+    there are places; of cosine lengths."""
     position: Ints
     """(n,) int64. By place: the position of a tuple that is admitted."""
 

@@ -10,17 +10,28 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.multiway.harvest import layout
-from engine.multiway.harvest.adapt import is_quick, named, throttle_after
-from engine.multiway.harvest.clock import empty_intervals, run_clock, run_untimed
+from engine.multiway.harvest.adapt import is_quick, named
+from engine.multiway.harvest.adaptation import (
+    COMPARED,
+    COUNTED,
+    Step,
+    adapt,
+    adapt_again,
+    close,
+    empty_intervals,
+    skip_empty,
+)
+from engine.multiway.harvest.clock import run_clock, run_untimed
 from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.intervals import Intervals, plans_ahead
+from engine.multiway.harvest.joining import Arrivals
 from engine.multiway.harvest.layout import Plans, Probed
 from engine.multiway.harvest.lessons import Lessons
 from engine.multiway.harvest.prober import OutputBatch
 from engine.multiway.harvest.speculation import Speculation
-from engine.multiway.harvest.state import UNLIMITED, HarvestState, Step
-from engine.multiway.harvest.timed import Arrivals, Joined, Timed
-from engine.multiway.harvest.untimed import Known, Span, Untimed
+from engine.multiway.harvest.state import UNLIMITED, HarvestState
+from engine.multiway.harvest.timed import Joined, Timed
+from engine.multiway.harvest.untimed import Known, Span, Untimed, by_interval
 from engine.runtime.jit import Floats, Ints, jit
 from engine.runtime.work import as_here, rows_done
 
@@ -31,19 +42,6 @@ def _added_up(total: float, values: Floats) -> float:
     for value in values:
         total += value
     return total
-
-
-@jit
-def _by_interval(out: Probed, edges: Ints, before: int) -> tuple[Ints, Ints]:
-    """Return comparisons and outputs by interval, without the outputs of tuples before a place."""
-    comparisons, outputs = np.zeros(edges.size - 1, np.int64), np.zeros(edges.size - 1, np.int64)
-    for own in range(edges.size - 1):
-        for k in range(edges[own], edges[own + 1]):
-            for hop in range(out.comparisons.shape[1]):
-                comparisons[own] += out.comparisons[k, hop]
-            if k >= before:
-                outputs[own] += out.outputs[k]
-    return comparisons, outputs
 
 
 class _Prepared(NamedTuple):
@@ -121,7 +119,7 @@ class GrubJoin(HarvestState):
         with ThreadPoolExecutor(self._threads + 1, **as_here()) as pool:
             timed = Timed(
                 self._streams, arrivals, self._admitted, self._clock, prober, self._whole,
-                self._learner, self._settings, pool, emit=self._emit,
+                self._learner, self._adapting, self._shape, self._settings, pool, emit=self._emit,
             )  # fmt: skip
             joined = self._joined(timed)
             waiting: deque[Future[tuple[list[OutputBatch], Floats]]] = deque()
@@ -147,15 +145,16 @@ class GrubJoin(HarvestState):
         why = layout.MORE
         while why != layout.DONE:
             before = int(self._clock.n[layout.POPPED])
-            why = timed.run(self._plan, self._throttle, ready=not self._stale)
+            why, last, self._stale = timed.run(self._plan, stale=self._stale)
             rows_done(int(self._clock.n[layout.POPPED]) - before)
-            self._count(*timed.counted())
+            if last is not None:
+                self.setting, self._plan = named(last, self._shape), last.plan
             if why == layout.MORE and self._stale:
                 self._configure()
             elif why == layout.ADAPT:
                 self._adapt()
-                self._skip_empty()
-            elif why != layout.MORE and (joined := timed.batch()) is not None:
+            self._recorded()
+            if why in (layout.FULL, layout.DONE) and (joined := timed.batch()) is not None:
                 yield joined
         self._end()
 
@@ -211,7 +210,7 @@ class GrubJoin(HarvestState):
                 self._configure()
             plans, last = plans_ahead(
                 self._shape, self._throttle, lessons, given, own, self._plan,
-                is_quick(settings, self._throttle), learnt.rates, learnt.comparisons,
+                is_quick(settings), learnt.rates, learnt.comparisons,
                 learnt.passes, learnt.ages, learnt.histograms,
             )  # fmt: skip
             if last.counts.size:
@@ -228,7 +227,7 @@ class GrubJoin(HarvestState):
         before = int(np.searchsorted(ts, self._start))
         self.importance = _added_up(self.importance, out.importance[before:])
         comparisons, outputs = (
-            own.tolist() for own in _by_interval(out, span.edges - base, before)
+            own.tolist() for own in by_interval(out, span.edges - base, before)
         )  # fmt: skip
         none = (0,) * self._streams.number
         for own, number in enumerate(span.number.tolist()):
@@ -269,7 +268,7 @@ class GrubJoin(HarvestState):
             elif why == layout.ADAPT:
                 self._adapt()
                 speculation.adapted()
-                self._skip_empty()
+                self._recorded()
         self._end()
 
     @property
@@ -279,65 +278,43 @@ class GrubJoin(HarvestState):
 
     def _end(self) -> None:
         """Record the last interval."""
-        self._close(max(float(self._clock.at[layout.FREE]), self._last_arrival()), 0.0)
+        end = max(float(self._clock.at[layout.FREE]), self._last_arrival())
+        close(self._clock, self._adapting, end, 0.0)
+        self._recorded()
 
     def _last_arrival(self) -> float:
         return float(self._streams.ts[self._order[-1]] - self._t0) if self._order.size else 0.0
 
-    def _count(self, comparisons: int, outputs: int) -> None:
-        """Count what was popped."""
-        self.comparisons += comparisons
-        self.outputs += outputs
-        self._interval[0] += comparisons
-        self._interval[1] += outputs
-
     def _done(self, speculation: Speculation, begin: int, end: int) -> Iterator[OutputBatch]:
         """Count, learn from and write what was popped: tuples ``begin <= k < end`` of the batch."""
         batch, probed = speculation.batch, speculation.probed
-        those = slice(begin, end)
-        counted = self._streams.ts[batch.place[those]] >= self._start
-        self.importance = _added_up(self.importance, probed.importance[those][counted])
-        self._count(
-            int(speculation.comparisons[those].sum()), int(probed.outputs[those][counted].sum())
-        )
-        sampled = np.flatnonzero(self._sampled[batch.place[those]]) + begin
+        counted = self._streams.ts[batch.place[begin:end]] >= self._start
+        self.importance = _added_up(self.importance, probed.importance[begin:end][counted])
+        some = counted & (probed.outputs[begin:end] > 0)
+        self._adapting.counted[COMPARED] += speculation.comparisons[begin:end].sum()
+        self._adapting.counted[COUNTED] += probed.outputs[begin:end][some].sum()
+        sampled = np.flatnonzero(self._sampled[batch.place[begin:end]]) + begin
         self._learner.learn(self._admitted, self._plan, batch, probed, sampled)
-        if self._emit:
-            found = np.flatnonzero(counted & (probed.outputs[those] > 0)) + begin
-            if found.size:
-                yield from self._prober.outputs(self._admitted, self._plan, batch, found)
+        if self._emit and some.any():
+            found = np.flatnonzero(some) + begin
+            yield from self._prober.outputs(self._admitted, self._plan, batch, found)
 
     def _adapt(self) -> None:
-        """Set the throttle fraction, and forget; the setting is made when it is needed."""
-        settings, clock = self._settings, self._clock
-        beta, throttle = throttle_after(self._throttle, clock.interval, settings.boost)
-        self._learner.adapted(clock.interval[layout.PUSHES])
-        self._close(float(clock.at[layout.NEXT]), beta)
-        if settings.throttle is None:
-            self._throttle = throttle
-        clock.at[layout.NEXT] += settings.adapt_every
+        """Adapt until something happens; the setting is made when it is needed.
+
+        Where tuples that nobody reads leave the windows at adaptations, it is made at each.
+        """
+        clock, adapting, settings = self._clock, self._adapting, self._settings
+        arrivals = self._streams, clock, self._order, self._t0
+        adapt(clock, adapting)
         self._stale = settings.shedding == "harvest"
-        self._configure_now()
-
-    def _configure_now(self) -> None:
-        """Where tuples that nobody reads leave the windows at adaptations, make the setting now."""
-        if self._stale and self._settings.admission == "conserve":
-            self._configure()
-            self._stale = True
-
-    def _skip_empty(self) -> None:
-        """Adapt as often as it takes until something happens, at no cost once nothing changes."""
-        clock, settings = self._clock, self._settings
-        empty = empty_intervals(
-            self._streams, clock, self._order, self._t0, float(settings.adapt_every)
-        )
+        if not (self._stale and settings.admission == "conserve"):
+            skip_empty(*arrivals, adapting)
+            return
+        self._configure()
         changes = True
-        while empty > 0 and changes:
-            before = self._throttle
-            if settings.throttle is None:
-                _, self._throttle = throttle_after(before, clock.interval, settings.boost)
-            changes = self._learner.forget() or self._throttle != before
-            clock.at[layout.NEXT] += settings.adapt_every
-            empty -= 1
-            self._configure_now()
-        clock.at[layout.NEXT] += float(empty) * settings.adapt_every
+        while changes and empty_intervals(*arrivals, adapting.every):
+            changes = adapt_again(clock, adapting)
+            self._configure()
+        skip_empty(*arrivals, adapting)
+        self._stale = True

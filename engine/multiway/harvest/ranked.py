@@ -22,7 +22,7 @@ from engine.multiway.harvest.walk import run_bounds, runs_of
 from engine.multiway.harvest.walk_layout import WalkJoin
 from engine.multiway.streams import MultiStreams, Windows
 from engine.runtime.bits import lowest, masked
-from engine.runtime.jit import Floats, Integer, Ints, jit, kernel
+from engine.runtime.jit import Floats, Integer, Ints, kernel
 from gpu_kernels.multiway.walk import taken
 
 _ROOM = 16
@@ -187,7 +187,7 @@ def _found_in_stream(
     return total
 
 
-@jit
+@kernel
 def _find(
     join: WalkJoin, tuples: Tuples, rows: Ints, first_row: Ints, ranks: Ranks, part: SlicePart,
     live: _Live, found: Found, total: int,

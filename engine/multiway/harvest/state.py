@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from engine.multiway.harvest.adapt import (
     quick_setting,
     setting_of,
 )
+from engine.multiway.harvest.adaptation import Step, adapting_of, steps_of
 from engine.multiway.harvest.indexed_prober import on_cores
 from engine.multiway.harvest.indexes import entries_of
 from engine.multiway.harvest.layout import (
@@ -40,24 +40,6 @@ from gpu_kernels.combine import COMBINES
 from gpu_kernels.philox import PURPOSE_SHED, PURPOSE_SHRED
 
 UNLIMITED = int(np.iinfo(np.int64).max)
-
-
-class Step(NamedTuple):
-    """The results of an interval between adaptations."""
-
-    at: float
-    """Ticks since t0 at which it ended."""
-    throttle: float
-    """z in force during it."""
-    beta: float
-    """Pops over pushes; 0 of the last interval, which no adaptation ended."""
-    pushes: tuple[int, ...]
-    pops: tuple[int, ...]
-    drops: tuple[int, ...]
-    """`pushes`, `pops`, `drops`: By stream; pushes that a full buffer refused are among both
-    others."""
-    comparisons: int
-    outputs: int
 
 
 class HarvestState:
@@ -93,7 +75,6 @@ class HarvestState:
             order = order[passed[order]]
         self._order = order
         self._sampled = self._draws(PURPOSE_SHRED) < settings.shred
-        self._throttle = 1.0 if settings.throttle is None else settings.throttle
         self._whole = whole_plan(self._orders, windows)
         self._plan = self._whole
         self._admitted = admitted_none(streams)
@@ -108,11 +89,12 @@ class HarvestState:
         self._shape = JoinShape(
             self._whole.order, classes.basic, windows.size, settings.basic_window
         )
+        self._adapting = adapting_of(settings, self._learner.learnt)
         self._stale = False
         if priors:
             self._begin(priors)
-        self._interval, self.comparisons = [0, 0], 0
-        self.outputs, self.importance = 0, 0.0
+        self.comparisons = self.outputs = 0
+        self.importance = 0.0
         self.steps: list[Step] = []
         self.setting: Setting | None = None
 
@@ -124,13 +106,18 @@ class HarvestState:
         if settings.shedding != "harvest" or not known(priors, self._streams.number):
             return
         if settings.throttle is None:
-            self._throttle = max(LEAST_THROTTLE, first_throttle(learnt, *prior))
+            self._adapting.throttle[0] = max(LEAST_THROTTLE, first_throttle(learnt, *prior))
         self._stale = self._throttle < 1
 
     def _draws(self, purpose: int) -> Floats:
         streams, seed = self._streams, self._settings.seed
         rows = (streams.row[streams.part(i)] for i in range(streams.number))
         return np.concatenate([uniforms(seed, purpose, i, own) for i, own in enumerate(rows)])
+
+    @property
+    def _throttle(self) -> float:
+        """The throttle fraction."""
+        return float(self._adapting.throttle[0])
 
     @property
     def pushes(self) -> Ints:
@@ -177,13 +164,8 @@ class HarvestState:
             gone = int(np.searchsorted(times, int(now) + self._t0 - int(horizon[stream])))
             admitted.gone[stream] = max(admitted.gone[stream], gone)
 
-    def _close(self, at: float, beta: float) -> None:
-        """Record an interval and begin the next."""
-        clock = self._clock
-        pushes, pops, drops = (tuple(row.tolist()) for row in clock.interval)
-        if clock.interval.any():
-            done = self._interval
-            self.steps.append(Step(at, self._throttle, beta, pushes, pops, drops, *done))
-        np.add(clock.total, clock.interval, out=clock.total)
-        clock.interval[:] = 0
-        self._interval = [0, 0]
+    def _recorded(self) -> None:
+        """Take over what is recorded of intervals that have ended."""
+        self.steps += steps_of(self._adapting)
+        total = self._adapting.total + self._adapting.counted
+        self.comparisons, self.outputs = total.tolist()

@@ -213,6 +213,19 @@ class Untimed:
 
 
 @jit
+def by_interval(out: Probed, edges: Ints, before: int) -> tuple[Ints, Ints]:
+    """Return comparisons and outputs by interval, without the outputs of tuples before a place."""
+    comparisons, outputs = np.zeros(edges.size - 1, np.int64), np.zeros(edges.size - 1, np.int64)
+    for own in range(edges.size - 1):
+        for k in range(edges[own], edges[own + 1]):
+            for hop in range(out.comparisons.shape[1]):
+                comparisons[own] += out.comparisons[k, hop]
+            if k >= before:
+                outputs[own] += out.outputs[k]
+    return comparisons, outputs
+
+
+@jit
 def _tuples_of(
     place: Ints, stream_of: Ints, sampled: Flags, edges: Ints, shred: float
 ) -> Tuples:  # fmt: skip

@@ -30,7 +30,7 @@ from engine.multiway.harvest.matching import find_matches
 from engine.multiway.harvest.prober import NEXT, STARTED, WRITTEN
 from engine.multiway.harvest.walk_layout import UNKNOWN, Walk, WalkJoin
 from engine.multiway.predicate import Condition
-from engine.runtime.jit import Floats, Integer, Ints, jit, kernel
+from engine.runtime.jit import Floats, Integer, Ints, kernel
 from gpu_kernels.multiway.predicates import BAND
 from gpu_kernels.multiway.walk import first_at_or_after
 
@@ -211,7 +211,7 @@ def end_walk(join: WalkJoin, k: Integer, walk: Walk, out: Probed) -> None:
         out.importance[k] = repeated(join.constant, outputs)
 
 
-@jit
+@kernel
 def walk_on(
     join: WalkJoin, condition: Condition, found: Found, tuples: Tuples, end: int, walk: Walk,
     members: Ints, importance: Floats, progress: Ints, out: Probed,

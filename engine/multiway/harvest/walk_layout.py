@@ -28,6 +28,16 @@ class WalkJoin(NamedTuple):
     plans: Plans
 
 
+def without_windows(join: WalkJoin) -> WalkJoin:
+    """Return a join without what the clock changes, for walks whose matches are found before.
+
+    Other threads may have these while the clock runs.
+    """
+    none = np.zeros(join.streams.number, np.int64)
+    empty = Admitted(join.streams.first, none, none, none[:0], none[:0])
+    return join._replace(admitted=empty, matching=join.matching._replace(position=none[:0]))
+
+
 class Walk(NamedTuple):
     """The state of a walk; of one thread."""
 
@@ -37,8 +47,8 @@ class Walk(NamedTuple):
     matches: Ints
     """(room,) int64. Places that agree with tuples."""
     begin: Ints
-    """(hops,) int64. Where those of each hop begin: behind those of the hop before, unless they were
-    found before the walk."""
+    """(hops,) int64. Where those of each hop begin: behind those of the hop before, unless they
+    were found before the walk."""
     value: Floats
     """(room,) float64. Of band: the values of those of the last hop; there is a word more."""
     going: Ints
@@ -57,26 +67,24 @@ class Walk(NamedTuple):
     """`comparisons`, `passes`: (hops,) int64. Tuples compared and gone on with at each hop."""
 
 
-def new_walk(streams: MultiStreams, plans: Plans, found: Ints | None = None) -> Walk:
+def new_walk(streams: MultiStreams, plans: Plans, found: Ints | None = None, runs: int = 1) -> Walk:
     """Return room for the walks of a thread; memory is used as it is needed.
 
     Parameters
     ----------
+    plans : Plans
     found : (matches,) int64, optional
         Matches that were found before.
+    runs : int
+        Of plans that may follow, at most.
     """
     hops = streams.number - 1
     room = int(np.diff(streams.first).max(initial=0)) + 1
+    runs = max(runs, int((plans.first[:, -1] - plans.first[:, 0]).max()))
     number, read, at, comparisons, passes = np.zeros((5, hops), np.int64)
     matches = np.empty(hops * room, np.int64) if found is None else found
     return Walk(
-        bounds_of(plans), matches, np.zeros(hops, np.int64),
+        np.zeros((2, runs, 2), np.int64), matches, np.zeros(hops, np.int64),
         np.empty(room + WORD), np.empty(room, np.int64), number, read, at, np.zeros(2, np.int64),
         np.zeros(hops + 1, np.int64), comparisons, passes,
     )  # fmt: skip
-
-
-def bounds_of(plans: Plans) -> Ints:
-    """Return room for the bounds of a walk by some plans."""
-    runs = max(1, int((plans.first[:, -1] - plans.first[:, 0]).max()))
-    return np.zeros((2, runs, 2), np.int64)

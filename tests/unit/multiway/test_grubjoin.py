@@ -10,9 +10,8 @@ import pytest
 from grubjoin_cases import MEETS, PURPOSES, Configure, tuples_of
 from multiway_cases import PREDICATES, random_streams
 
-from engine.multiway.harvest import foresight, timed
+from engine.multiway.harvest import adaptation, foresight, timed
 from engine.multiway.harvest.cpu_prober import CpuProber
-from engine.multiway.harvest.learner import Learner
 from engine.multiway.harvest.operator import GrubJoin
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import windows_of
@@ -112,6 +111,24 @@ def test_a_virtual_clock_with_small_buffers(seed: int, capacity: float) -> None:
     assert done[0].drops.any() or capacity > 3 or len(sizes) == 4 or kind == "keyed"
 
 
+@pytest.mark.parametrize(
+    ("seed", "kind", "sizes", "given"),
+    [
+        (363101786, "distance", (3, 13), {"capacity": 2.0, "basic_window": 5, "adapt_every": 2}),
+        (
+            73445035, "keyed", (12, 2, 10, 14),
+            {"capacity": 40.0, "basic_window": 1, "buffer": 1, "adapt_every": 1, "graph": "star"},
+        ),
+    ],
+)  # fmt: skip
+def test_tuples_leave_the_windows_at_adaptations_of_empty_intervals(
+    seed: int, kind: str, sizes: tuple[int, ...], given: dict[str, Any]
+) -> None:
+    given = {"buffer": 3, "per_second": 3.0, "shred": 0.3, "admission": "conserve", **given}
+    boost = 1.2 if kind == "distance" else 2.0
+    check(*both(seed, kind, sizes, boost=boost, **given))
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_random_drop(seed: int) -> None:
     done = both(
@@ -128,22 +145,26 @@ def test_gaps_and_empty_streams() -> None:
     check(*both(3, "band", (0, 0), capacity=9.0, basic_window=4, adapt_every=2))
 
 
-def test_a_gap_of_many_intervals_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    rounds: list[bool] = []
-    forget = Learner.forget
-
-    def counted(own: Learner) -> bool:
-        rounds.append(forget(own))
-        return rounds[-1]
-
-    monkeypatch.setattr(Learner, "forget", counted)
+@pytest.mark.parametrize("given", [{}, {"scores": "streams"}], ids=["compiled", "not compiled"])
+def test_a_gap_of_many_intervals_costs_nothing(given: dict[str, Any]) -> None:
     streams = random_streams(3, (30, 30), "equi", span=20)
+    # at a microsecond an adaptation it would take two weeks
     apart = streams._replace(ts=np.where(streams.ts > 10, streams.ts + 10**12, streams.ts))
-    settings = HarvestSettings(2, capacity=9.0, adapt_every=2, forget=0.5, shred=0.5)
+    settings = HarvestSettings(2, capacity=9.0, adapt_every=2, forget=0.5, shred=0.5, **given)
     join = GrubJoin(apart, windows_of([8, 8]), PREDICATES["equi"], settings, [[1], [0]])
     outputs = sum(part.importance.size for part in join.run())
     assert outputs == join.outputs > 0
-    assert 1000 < len(rounds) < 3000  # until 2 ** -1074 is half of nothing
+    assert join.steps[-1].at > 10**12
+
+
+def test_what_is_recorded_of_many_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"capacity": 9.0, "basic_window": 4, "adapt_every": 1, "shred": 0.4, "window": 9}
+    whole = both(4, "band", (50, 45, 48), span=70, **given)
+    check(*whole)
+    assert len(whole[0].steps) > 40
+    monkeypatch.setattr(adaptation, "STEPS", 3)
+    join = both(4, "band", (50, 45, 48), span=70, **given)[0]
+    assert join.steps == whole[0].steps
 
 
 @pytest.mark.parametrize("graph", ["clique", "star"])

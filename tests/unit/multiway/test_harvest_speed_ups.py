@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from multiway_cases import PREDICATES, random_streams
 
-from engine.multiway.harvest import matching, operator, untimed
+from engine.multiway.harvest import cpu_prober, matching, operator, timed, untimed
 from engine.multiway.harvest.adapt import plan_from, quick_setting, setting_of
 from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.indexed_prober import on_cores
@@ -43,7 +43,7 @@ def test_quick_settings_are_the_optimisers() -> None:
         passes = read * rng.random((m, m - 1)) * (rng.random((m, m - 1)) < 0.9)
         rates = rng.random(m) * (rng.random(m) < 0.9)
         learnt = Learnt(np.zeros((m, 3)), read, passes, rates, ages)
-        throttle = float(rng.choice([0.05, 0.1, 0.3, 0.7]))
+        throttle = float(rng.choice([0.05, 0.1, 0.3, 0.7, 1.0]))
         settings = HarvestSettings(basic_window, throttle=throttle)
         shape = JoinShape(np.array(orders), np.array(basic), windows.size, basic_window)
         found = quick_setting(learnt, shape, throttle, settings)
@@ -106,7 +106,7 @@ def test_spans_and_slices_make_no_difference(
     assert whole[0]
     monkeypatch.setattr(untimed, "SPAN", 100)
     monkeypatch.setattr(untimed, "SLICE", 16)
-    monkeypatch.setattr(untimed, "CHUNK", 7)
+    monkeypatch.setattr(cpu_prober, "CHUNK", 7)
     assert run() == whole
     counted = run(emit=False)
     assert counted == ([], *whole[1:])
@@ -176,7 +176,7 @@ def test_plans_ahead_are_made_one_by_one(gap: int, monkeypatch: pytest.MonkeyPat
     streams = streams._replace(ts=streams.ts + gap * (streams.ts > 40))
     found = _joined(streams, [9, 8, 11], "band")
     assert _joined(streams, [9, 8, 11], "band", prober=_Clocked) == found
-    monkeypatch.setattr(operator, "is_quick", lambda _settings, _throttle: False)
+    monkeypatch.setattr(operator, "is_quick", lambda _settings: False)
     assert _joined(streams, [9, 8, 11], "band") == found
 
 
@@ -191,3 +191,50 @@ def test_rooms_are_given_again_when_nobody_holds_them() -> None:
     assert rooms.take(4)[0].ctypes.data != first
     del held
     assert first in {own[0].ctypes.data for own in (rooms.take(4), rooms.take(4))}
+
+
+@pytest.mark.parametrize("kind", ["band", "cosine"])
+def test_a_clock_with_settings_that_are_not_compiled(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    streams = random_streams(5, (300, 280, 310), kind, span=90)
+
+    def run() -> tuple[Any, ...]:
+        settings = HarvestSettings(3, capacity=2000.0, adapt_every=4, shred=0.4, buffer=5)
+        join = GrubJoin(
+            streams, windows_of([9, 8, 11]), PREDICATES[kind], settings, [[1, 2], [2, 0], [0, 1]]
+        )
+        rows = [row for part in join.run() for row in part.members.tolist()]
+        setting = join.setting and join.setting.counts.tolist()
+        return rows, join.steps, join.comparisons, join.importance, setting, join.drops.tolist()
+
+    found = run()
+    assert found[0]
+    assert any(found[-1])
+    assert len({step.throttle for step in found[1]}) > 3
+    monkeypatch.setattr(timed, "is_quick", lambda _settings: False)
+    assert run() == found
+
+
+def test_interpreted_walks_leave_the_clock_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arguments of interpreted kernels are copied to and fro, whatever other threads write."""
+    streams = random_streams(7, (60, 60, 60), "band", span=60)
+    settings = HarvestSettings(3, capacity=300.0, adapt_every=4, shred=0.4, buffer=3)
+    monkeypatch.setattr(timed, "TUPLES", 4)
+    clocked: list[Any] = []
+    walked = CpuProber.walked
+
+    def noted(own: CpuProber, join: Any, *given: Any, **named: Any) -> Any:
+        clocked.append((join.admitted.place, join.matching.position))
+        return walked(own, join, *given, **named)
+
+    monkeypatch.setattr(CpuProber, "walked", noted)
+    join = GrubJoin(
+        streams, windows_of([9, 8, 11]), PREDICATES["band"], settings, [[1, 2], [2, 0], [0, 1]]
+    )
+    assert list(join.run())
+    assert clocked
+    for arrays in clocked:
+        for array in arrays:
+            assert not np.shares_memory(array, join._admitted.place)  # noqa: SLF001
+            assert not array.size
