@@ -5,9 +5,10 @@
 Three streams, 100 tuples a second each, windows of 20 s, matches 0, 5 and 15 s behind the first
 stream's; band, equality and cosine predicates, of vectors 64 wide a quarter as many tuples; and
 half as many vectors 128 wide in windows of 200 s, which are 20,000 tuples. Both joins make their
-outputs in memory, on all cores, warm; the harvested one learns and adapts every 5 s. Every output
-of it is one of the exact join's. Times, by the clock and on the CPU of all cores, are medians of
-five alternating runs, of long windows three.
+outputs in memory, on all cores, warm; the harvested one learns and adapts every 5 s, with a fixed
+throttle fraction and with a capacity of that fraction of what the whole join costs. Every output of
+it is one of the exact join's. Times, by the clock and on the CPU of all cores, are medians of five
+alternating runs, of long windows three.
 """
 
 from __future__ import annotations
@@ -115,42 +116,53 @@ def compared(kind: str, tuples: int, seed: int) -> list[dict[str, Any]]:
     def exact() -> Any:  # noqa: ANN401
         return ExactJoin(streams, windows, predicate, threads=thread_count(None)).outputs()
 
-    def harvested(throttle: float) -> Any:  # noqa: ANN401
-        settings = HarvestSettings(BASIC, throttle=throttle, adapt_every=ADAPT, per_second=1000.0)
-        return GrubJoin(streams, windows, predicate, settings, ORDERS).run()
+    def harvested(**given: Any) -> GrubJoin:  # noqa: ANN401
+        settings = HarvestSettings(BASIC, adapt_every=ADAPT, per_second=1000.0, **given)
+        return GrubJoin(streams, windows, predicate, settings, ORDERS)
 
-    whole = places(exact())
+    whole, full = places(exact()), harvested(throttle=1.0)
+    for _ in full.run():
+        pass
+    rate = full.comparisons / ((streams.ts.max() - streams.ts.min()) / 1000.0)
     lines = []
     for throttle in THROTTLES:
-        found = places(harvested(throttle))
-        if not is_part(found[:: max(1, len(found) // 100_000)], whole):
-            raise AssertionError(f"{kind}: an output at throttle {throttle} is none of the exact's")
-        seconds: dict[str, list[float]] = {"exact": [], "harvested": []}
-        worked: dict[str, list[float]] = {"exact": [], "harvested": []}
+        ways: dict[str, dict[str, Any]] = {
+            "throttle": {"throttle": throttle}, "capacity": {"capacity": throttle * rate}
+        }  # fmt: skip
+        outputs = {"exact": len(whole)}
+        for way, given in ways.items():
+            found = places(harvested(**given).run())
+            outputs[way] = len(found)
+            if not is_part(found[:: max(1, len(found) // 100_000)], whole):
+                raise AssertionError(f"{kind}: an output with {given} is none of the exact's")
+        seconds: dict[str, list[float]] = {name: [] for name in outputs}
+        worked: dict[str, list[float]] = {name: [] for name in outputs}
         for _ in range(work.repeats):
-            for name, join in (("exact", exact()), ("harvested", harvested(throttle))):
+            for name, number in outputs.items():
+                join = exact() if name == "exact" else harvested(**ways[name]).run()
                 begun, spent = time.perf_counter(), time.process_time()
-                outputs = sum(part.importance.size for part in join)
+                made = sum(part.importance.size for part in join)
                 seconds[name].append(time.perf_counter() - begun)
                 worked[name].append(time.process_time() - spent)
-                if outputs != len(whole if name == "exact" else found):
-                    raise AssertionError(f"{kind}: {name} has {outputs} outputs now")
-        one, other = (statistics.median(seconds[name]) for name in ("harvested", "exact"))
-        lines.append({
-            "predicate": predicate.text, "width": work.width, "window": work.window // 1000,
-            "throttle": throttle, "exact": other, "harvested": one,
-            "ratio": one / other, "asked": asked[throttle], "outputs": len(whole),
-            "recall": len(found) / len(whole),
-            "cpu_seconds": {name: statistics.median(own) for name, own in worked.items()},
-        })  # fmt: skip
-        print(
-            f"{kind:10s} throttle {throttle:4}: exact {other:.3f} s, harvested "
-            f"{one:.3f} s, ratio {one / other:.2f} (asked {asked[throttle]}), recall "
-            f"{100 * len(found) / len(whole):.1f} %, on the CPU "
-            f"{lines[-1]['cpu_seconds']['exact']:.3f} and "
-            f"{lines[-1]['cpu_seconds']['harvested']:.3f} s",
-            flush=True,
-        )
+                if made != number:
+                    raise AssertionError(f"{kind}: {name} has {made} outputs now")
+        taken = {name: statistics.median(own) for name, own in seconds.items()}
+        cpu = {name: statistics.median(own) for name, own in worked.items()}
+        for way in ways:
+            lines.append({
+                "predicate": predicate.text, "width": work.width, "window": work.window // 1000,
+                "by": way, "throttle": throttle, "exact": taken["exact"], "harvested": taken[way],
+                "ratio": taken[way] / taken["exact"], "asked": asked[throttle],
+                "outputs": len(whole), "recall": outputs[way] / len(whole),
+                "cpu_seconds": {"exact": cpu["exact"], "harvested": cpu[way]},
+            })  # fmt: skip
+            print(
+                f"{kind:10s} {way} {throttle:4}: exact {taken['exact']:.3f} s, harvested "
+                f"{taken[way]:.3f} s, ratio {taken[way] / taken['exact']:.2f} (asked "
+                f"{asked[throttle]}), recall {100 * outputs[way] / len(whole):.1f} %, on the CPU "
+                f"{cpu['exact']:.3f} and {cpu[way]:.3f} s",
+                flush=True,
+            )
     return lines
 
 

@@ -150,18 +150,22 @@ def searched(layout: Layout, limit: float, least: int, most: int) -> Optimum:
     gap = _first_share(layout) * max(0.0, dual.bound - best_output)
     width = min(WIDTH, most)
     while True:
-        target = dual.bound - gap - dual.margin
+        target, known = dual.bound - gap - dual.margin, best_output
         merged, counts = _search(target - dual.margin, dual, limit, least, width, layout)
         if merged.parts[0] >= 0 and merged.whole and merged.output >= target:
             return Optimum(counts, merged.cost, merged.output, merged.output, True)
         if merged.parts[0] >= 0 and merged.output > best_output:
             best, best_cost, best_output = counts, merged.cost, merged.output
+        # all that is as good as the best one was merged without it: numbers are too small to add
+        lost = bool(merged.whole) and target <= known and best_output == known
         if merged.whole:
             upper = target
             gap *= 2
         elif width < most:
             width = most
         else:
+            lost = True
+        if lost:
             return Optimum(best, best_cost, best_output, max(upper, best_output), False)
         gap = min(gap, max(0.0, dual.bound - best_output))
 

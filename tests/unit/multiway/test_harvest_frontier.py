@@ -22,10 +22,10 @@ from engine.multiway.fractions.dual import best_price, best_values, most_output,
 from engine.multiway.fractions.exhaustive import best_settings
 from engine.multiway.fractions.greedy import greedy, totals
 from engine.multiway.fractions.merging import undominated
-from engine.multiway.fractions.optimise import Optimum, best_setting, upper_bound
+from engine.multiway.fractions.optimise import MOST, Optimum, best_setting, searched, upper_bound
 from engine.multiway.fractions.profile import JoinProfile
 from engine.runtime.errors import SpecError
-from gpu_kernels.harvest.layout import flatten
+from gpu_kernels.harvest.layout import Layout, flatten
 from gpu_kernels.harvest.space import Search
 
 SIZES = [(2, 30), (3, 5), (4, 2)]
@@ -242,6 +242,25 @@ def test_the_most_output_has_no_count_too_many() -> None:
     scores = (((1.0, 0.0, 0.0, 0.0),), ((0.0, 2.0, 2.0, 0.0),))
     join = JoinProfile((1, 1), (4, 4), (4, 4), ((1,), (0,)), ((1, 1), (1, 1)), scores)
     assert most_output(0, flatten([join.terms])).tolist() == [[1], [2]]
+
+
+def test_outputs_too_small_to_add_up_end_the_search() -> None:
+    """What was learnt long ago is all but forgotten: outputs of 1e-321 and less."""
+    number, used = np.arange(11), np.tile(np.arange(11) * 6.001666666666667, 6)
+    passed = np.concatenate([
+        3.0701165405579835e-95 * np.minimum(number, 5), 7.135895771461833e-227 * number,
+        7.482850271910357e-95 * np.minimum(number, 1),
+        1.3560814321058434e-226 * np.minimum(number, 4), 6.001666523901193 * number, 0.0 * number,
+    ])  # fmt: skip
+    rates, full = np.full(3, 1 / 60), (np.array([63.03416986824499]), np.array([2.505e-321]))
+    layout = Layout(
+        np.array([0, 3]), np.arange(0, 7, 2), np.arange(0, 67, 11), rates, used, passed,
+        *full,
+    )  # fmt: skip
+    found = searched(layout, 17.955382664103, 0, MOST)
+    assert totals(found.counts, layout) == (found.cost, found.output)
+    assert 0 < found.cost <= 17.955382664103
+    assert found.output > 0
 
 
 def test_only_what_is_dominated_is_dropped() -> None:
