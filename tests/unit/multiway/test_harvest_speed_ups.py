@@ -18,7 +18,7 @@ from engine.multiway.harvest.learnt_layout import JoinShape, pairwise
 from engine.multiway.harvest.operator import GrubJoin
 from engine.multiway.harvest.prober import OutputRooms
 from engine.multiway.harvest.settings import HarvestSettings
-from engine.multiway.predicate import condition
+from engine.multiway.predicate import Predicate, condition
 from engine.multiway.streams import basic_counts, windows_of
 
 
@@ -84,6 +84,29 @@ def test_long_runs_are_found_in_sorted_blocks(shred: float) -> None:
     read = np.floor((positions + 1) * shred) > np.floor(positions * shred)
     near = np.abs(value[size:] - value[7]) <= predicate.bound
     assert answers[0] == (size + np.flatnonzero(near & (read | (shred > 1)))).tolist()
+
+
+@pytest.mark.parametrize("bound", [0.0, 1e-170, 0.3, 2.0**-26, 7.1])
+def test_distances_are_found_as_rounded_squares_have_it(bound: float) -> None:
+    rng = np.random.default_rng(int(bound * 10))
+    size, root = 200, np.sqrt(bound)
+    steps = [0.0, 1e-162, 1e-160, root, np.nextafter(root, 9), np.nextafter(root, 0), root * 1.001]
+    value = np.array([[rng.choice(steps) * rng.choice([1, -1])] for _ in range(2 * size)])
+    value[7] = 0.0
+    streams = random_streams(2, (size, size), "band", span=10)
+    streams = streams._replace(attributes=streams.attributes._replace(value=value))
+    predicate, admitted = Predicate("distance", ("v",), float(root)), admitted_all(streams)
+    given = matching.matching_of(streams, np.array([10**6] * 2), predicate)
+    given.position[:] = np.arange(2 * size)
+    found = np.empty(size + 1, np.int64)
+    number = matching.find_matches(
+        streams, condition(predicate), admitted, given, 7, 1, size, 2 * size, 2.0, found, 0
+    )
+    within = condition(predicate).bound
+    assert (
+        found[:number].tolist() == (size + np.flatnonzero(value[size:, 0] ** 2 <= within)).tolist()
+    )
+    assert 0 < number < size
 
 
 @pytest.mark.parametrize("kind", ["band", "equi", "cosine"])

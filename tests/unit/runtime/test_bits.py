@@ -1,12 +1,13 @@
-"""Sets of bits, compiled, against numpy's."""
+"""Sets of bits, and values compared as bits, compiled, against numpy's."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import pytest
 
-from engine.runtime.bits import counted, drop, following, listed, put
+from engine.runtime.bits import counted, drop, following, listed, near, put
 from engine.runtime.jit import jit
 
 
@@ -39,3 +40,25 @@ def test_bits_are_counted_as_sets_are() -> None:
         np.testing.assert_array_equal(out[: len(inside)], inside)
         assert not words.any()
         assert not blocks.any()
+
+
+@jit
+def _near_places(values: Any, begin: int, least: float, most: float, bound: float) -> Any:
+    return near(values, begin, least, most, bound)
+
+
+@pytest.mark.parametrize("bound", [0.0, 0.5, np.inf])
+def test_values_that_are_near_are_found_64_at_a_time(bound: float) -> None:
+    rng = np.random.default_rng(5)
+    odd = [np.nan, np.inf, -np.inf, 0.0, -0.0, 5e-324, 1.7e308]
+    for _ in range(40):
+        values = rng.integers(-4, 5, 90) * 0.25
+        values[rng.random(90) < 0.2] = rng.choice(odd)
+        least, most = sorted(rng.choice(values, 2)) if rng.random() < 0.8 else rng.choice(odd, 2)
+        begin = int(rng.integers(0, 27))
+        with np.errstate(invalid="ignore", over="ignore"):
+            part = values[begin : begin + 64]
+            wanted = (part - least <= bound) & (most - part <= bound)
+            stood_in = near(values, begin, least, most, bound)
+        found = int(_near_places(values, begin, least, most, bound))
+        assert found == stood_in == sum(1 << int(k) for k in np.flatnonzero(wanted))
