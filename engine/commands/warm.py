@@ -43,6 +43,7 @@ _STAR = (
 )
 _AGGREGATES = "--aggregate count --aggregate sum(importance)"
 _SHED = "--throttle 0.5 --basic-window 3 --adapt-every 20"
+_TIMED = "--capacity 100 --basic-window 3 --adapt-every 20"
 POLICIES = ("prob", "dgl", "dimpprob", "age", "yield")
 """One of each kind that has kernels of its own."""
 RUNS: dict[str, tuple[str, ...]] = {
@@ -61,6 +62,7 @@ RUNS: dict[str, tuple[str, ...]] = {
         f"{_STREAMS} --predicate equi:k --window 12",
         f"{_STREAMS} --predicate band:v:1 --window 12",
         f"{_STREAMS} --predicate band:v:1 --window 12 {_SHED}",
+        f"{_STREAMS} --predicate band:v:1 --window 12 {_TIMED}",
     ),
     "lookup": (
         "--stream {folder}/left.parquet --on k --time t --fact {folder}/fact.parquet --fact-on a",
