@@ -102,7 +102,7 @@ def first_use_table() -> str:
 def harvest_table() -> str:
     """Return what harvested joins take over the exact join, by the clock and on the CPU."""
     rows = [
-        "| predicate | window | by | part | exact, s | harvested, s | ratio | ratio, CPU | recall |",
+        "| predicate | window | by | part | exact, s | harvested, s | ratio | on CPU | recall |",
         "|---|---:|---|---:|---:|---:|---:|---:|---:|",
     ]
     for line in _lines("harvest_cost"):
