@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.multiway.harvest import layout
-from engine.multiway.harvest.adaptation import COMPARED, COUNTED
+from engine.multiway.harvest.adaptation import COMPARED, COUNTED, Adapting
 from engine.multiway.harvest.clock import next_event, popped, pushed
 from engine.multiway.harvest.found import Found
 from engine.multiway.harvest.layout import WHOLE, Admitted, Clock, Flags, Probed, Tuples
@@ -71,11 +71,9 @@ class Learning(NamedTuple):
     begin: Ints
     """(1,) int64. 0."""
     classes: Classes
-    comparisons: Floats
-    passes: Floats
     ages: Floats
     lags: Floats
-    """`comparisons`, `passes`, `ages`, `lags`: As `Learnt` has them; of one interval."""
+    """`ages`, `lags`: Those of `Adapting`, as `Lessons` has them of one interval."""
 
 
 class Batch(NamedTuple):
@@ -158,7 +156,7 @@ def _sift(
 @kernel
 def run_joined(
     join: WalkJoin, condition: Condition, clock: Clock, arrivals: Arrivals, run: Run, known: Found,
-    batch: Batch, walk: Walk, learning: Learning, counted: Ints, batched: Ints,
+    batch: Batch, walk: Walk, learning: Learning, adapting: Adapting, batched: Ints,
 ) -> Integer:  # fmt: skip
     """Run the clock and join tuples until something has to be done; return what.
 
@@ -171,8 +169,8 @@ def run_joined(
         What some of the tuples match, by their ranks; `NOT_FOUND` if nothing is found before.
     batch : Batch
         Written from tuple ``batched[IN_BATCH]`` on.
-    counted : (2,) int64
-        See `Adapting`.
+    adapting : Adapting
+        What is counted and learnt is added to.
     batched : (3,) int64
         Tuples, matches and outputs in the batch.
 
@@ -239,12 +237,12 @@ def run_joined(
         for hop in range(walk.passes.size):
             made += out.comparisons[k, hop]
             if is_sampled:
-                learning.comparisons[stream, hop] += out.comparisons[k, hop]
-                learning.passes[stream, hop] += out.passes[k, hop]
+                adapting.comparisons[stream, hop] += out.comparisons[k, hop]
+                adapting.passes[stream, hop] += out.passes[k, hop]
         tuples.plan[k] = run.number if is_whole else 0
         batched[IN_BATCH] += 1
         batched[ROWS] += out.outputs[k]
-        counted[COMPARED] += made
+        adapting.counted[COMPARED] += made
         if ts[place] >= arrivals.start:
-            counted[COUNTED] += out.outputs[k]
+            adapting.counted[COUNTED] += out.outputs[k]
         popped(join.rules, admitted, clock, ts[place], stream, at + made * run.cost)

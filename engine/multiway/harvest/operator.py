@@ -119,7 +119,8 @@ class GrubJoin(HarvestState):
         with ThreadPoolExecutor(self._threads + 1, **as_here()) as pool:
             timed = Timed(
                 self._streams, arrivals, self._admitted, self._clock, prober, self._whole,
-                self._learner, self._adapting, self._shape, self._settings, pool, emit=self._emit,
+                self._learner.classes, self._adapting, self._shape, self._settings, pool,
+                emit=self._emit,
             )  # fmt: skip
             joined = self._joined(timed)
             waiting: deque[Future[tuple[list[OutputBatch], Floats]]] = deque()
@@ -164,9 +165,7 @@ class GrubJoin(HarvestState):
         start = self._start if self._emit else UNLIMITED
         for given in self._all_prepared(untimed, shred):
             out = untimed.results(given.span)
-            for part in untimed.outputs(
-                given.span, given.plans, shred, out, start, given.known
-            ):  # fmt: skip
+            for part in untimed.outputs(given.span, given.plans, shred, out, start, given.known):
                 if isinstance(part, OutputBatch):
                     yield part
                 else:

@@ -83,7 +83,7 @@ def run_on(
             run.until, run.foreseen,
         )  # fmt: skip
         why = run_joined(
-            join, condition, clock, arrivals, own, known, batch, walk, learning, adapting.counted,
+            join, condition, clock, arrivals, own, known, batch, walk, learning, adapting,
             batched,
         )  # fmt: skip
         if why == layout.ADAPT and quick.adapts:

@@ -44,8 +44,8 @@ from engine.multiway.harvest.layout import (
     alone,
     together,
 )
-from engine.multiway.harvest.learner import Learner
 from engine.multiway.harvest.learnt_layout import JoinShape
+from engine.multiway.harvest.lessons import Classes
 from engine.multiway.harvest.prober import OutputBatch, no_results
 from engine.multiway.harvest.running import Quick, beside, run_on, same_plan
 from engine.multiway.harvest.settings import HarvestSettings
@@ -81,8 +81,8 @@ class Timed:
     prober : CpuProber
     whole : ReadPlan
         What sampled tuples read.
-    learner : Learner
-        Learns from sampled tuples.
+    classes : Classes
+        That outputs of sampled tuples are counted in.
     adapting : Adapting
     shape : JoinShape
     settings : HarvestSettings
@@ -93,7 +93,7 @@ class Timed:
 
     def __init__(
         self, streams: MultiStreams, arrivals: Arrivals, admitted: Admitted, clock: Clock,
-        prober: CpuProber, whole: ReadPlan, learner: Learner, adapting: Adapting, shape: JoinShape,
+        prober: CpuProber, whole: ReadPlan, classes: Classes, adapting: Adapting, shape: JoinShape,
         settings: HarvestSettings, pool: ThreadPoolExecutor, *, emit: bool,
     ) -> None:  # fmt: skip
         self._streams, self._arrivals, self._clock = streams, arrivals, clock
@@ -117,11 +117,9 @@ class Timed:
         self._walk = new_walk(
             streams, self._join.plans, NOT_FOUND.place, shape.orders.size * int(shape.basic.max())
         )
-        learnt = learner.learnt
         self._learning = Learning(
             np.empty((_LESSONS, streams.number), np.int64), np.empty(_LESSONS),
-            np.zeros(1, np.int64), learner.classes, learnt.comparisons, learnt.passes,
-            learnt.ages[None], learnt.histograms[None],
+            np.zeros(1, np.int64), classes, adapting.ages[None], adapting.lags[None],
         )  # fmt: skip
         self._room, self._together = MATCHES, _LEAST
         self._seconds, self._compared = 0.0, 0

@@ -42,7 +42,7 @@ def begin_walk(plans: Plans, tuples: Tuples, k: Integer, walk: Walk) -> None:
     plan, stream = tuples.plan[k], tuples.stream[k]
     for hop in range(plans.order.shape[1]):
         walk.number[hop] = UNKNOWN
-        walk.at[hop] = walk.comparisons[hop] = walk.passes[hop] = 0
+        walk.at[hop] = walk.passes[hop] = 0
         if plans.runs[plan, stream, hop + 1] == plans.runs[plan, stream, hop]:
             walk.depth[0] = -1
     walk.members[stream] = tuples.place[k]

@@ -62,9 +62,8 @@ class Walk(NamedTuple):
     """(2,) int64. The hop, -1 at the end; how many of `going` there are."""
     members: Ints
     """(m,) int64. By stream."""
-    comparisons: Ints
     passes: Ints
-    """`comparisons`, `passes`: (hops,) int64. Tuples compared and gone on with at each hop."""
+    """(hops,) int64. Tuples gone on with at each hop."""
 
 
 def new_walk(streams: MultiStreams, plans: Plans, found: Ints | None = None, runs: int = 1) -> Walk:
@@ -81,10 +80,10 @@ def new_walk(streams: MultiStreams, plans: Plans, found: Ints | None = None, run
     hops = streams.number - 1
     room = int(np.diff(streams.first).max(initial=0)) + 1
     runs = max(runs, int((plans.first[:, -1] - plans.first[:, 0]).max()))
-    number, read, at, comparisons, passes = np.zeros((5, hops), np.int64)
+    number, read, at, passes = np.zeros((4, hops), np.int64)
     matches = np.empty(hops * room, np.int64) if found is None else found
     return Walk(
         np.zeros((2, runs, 2), np.int64), matches, np.zeros(hops, np.int64),
         np.empty(room + WORD), np.empty(room, np.int64), number, read, at, np.zeros(2, np.int64),
-        np.zeros(hops + 1, np.int64), comparisons, passes,
+        np.zeros(hops + 1, np.int64), passes,
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import naive_grubjoin as oracle
@@ -10,7 +11,7 @@ import pytest
 from grubjoin_cases import MEETS, PURPOSES, Configure, tuples_of
 from multiway_cases import PREDICATES, random_streams
 
-from engine.multiway.harvest import adaptation, foresight, timed
+from engine.multiway.harvest import adaptation, foresight, speculation, timed
 from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.operator import GrubJoin
 from engine.multiway.harvest.settings import HarvestSettings
@@ -22,7 +23,7 @@ from engine.runtime.randomness import uniforms
 def both(
     seed: int, kind: str, sizes: tuple[int, ...], *, graph: str = "clique", combine: str = "min",
     start: int | None = None, keep: list[float] | None = None, window: int = 12, span: int = 60,
-    threads: int = 1, distinct: int = 4, **given: Any,
+    threads: int = 1, distinct: int = 4, make: Callable[..., Any] = CpuProber, **given: Any,
 ) -> tuple[GrubJoin, list[Any], oracle.Harvest]:  # fmt: skip
     """Run a join in both ways; return the engine's, its rows, and the oracle's."""
     streams = random_streams(seed, sizes, kind, span=span, distinct=distinct)
@@ -34,7 +35,7 @@ def both(
     settings = HarvestSettings(forget=1.0, buckets=2, **given)
     join = GrubJoin(
         streams, windows, PREDICATES[kind], settings, orders, graph=graph, combine=combine,
-        start_ts=start, keep=keep, prober=lambda *own: CpuProber(*own, threads),
+        start_ts=start, keep=keep, prober=lambda *own: make(*own, threads),
     )  # fmt: skip
     rows = []
     for part in join.run():
@@ -137,6 +138,32 @@ def test_random_drop(seed: int) -> None:
     )  # fmt: skip
     check(*done)
     assert done[0].shed.all()
+
+
+class Ahead:
+    """Probes as a GPU does: many tuples at once, ahead of the clock."""
+
+    def __init__(self, *given: Any) -> None:
+        own = CpuProber(*given)
+        self.count, self.outputs = own.count, own.outputs
+
+
+@pytest.mark.parametrize("kind", ["band", "equi"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_results_do_not_depend_on_threads_and_how_far_ahead(
+    threads: int, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speculation, "_LEAST", 1 if threads == 1 else 200)
+    monkeypatch.setattr("engine.multiway.harvest.prober._SLICE", 2)
+    given: dict[str, Any] = {
+        "capacity": 60.0, "basic_window": 4, "buffer": 3, "shred": 0.5, "adapt_every": 6,
+        "threads": threads,
+    }  # fmt: skip
+    for make in (Ahead, CpuProber):
+        done = both(5, kind, (60, 70, 65), make=make, **given)
+        check(*done)
+        assert done[0].drops.any() or kind == "equi"
+        assert len(done[0].steps) > 3
 
 
 def test_gaps_and_empty_streams() -> None:
