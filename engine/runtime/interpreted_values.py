@@ -40,12 +40,13 @@ class Rows(_Parts):
 class Table(_Parts):
     """An array of more than one dimension: its rows."""
 
-    __slots__ = ()
+    none: _Array
+    """The array, if it has no rows."""
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Its lengths."""
-        return len(self), *self[0].shape
+        return (len(self), *self[0].shape) if self else self.none.shape
 
 
 def viewed(array: _Array) -> Any:  # noqa: ANN401 - see above
@@ -63,7 +64,11 @@ def _table(flat: memoryview, shape: tuple[int, ...]) -> Any:  # noqa: ANN401 - a
     """Cut an array into its rows."""
     if len(shape) == 1:
         return flat
-    step = len(flat) // max(shape[0], 1)
+    if not shape[0]:
+        table = Table()
+        table.none = np.asarray(flat).reshape(shape)
+        return table
+    step = len(flat) // shape[0]
     return Table([_table(flat[k * step : (k + 1) * step], shape[1:]) for k in range(shape[0])])
 
 
@@ -72,7 +77,7 @@ def array_of(value: Any) -> Any:  # noqa: ANN401 - see above
     if isinstance(value, memoryview):
         return np.asarray(value)
     if isinstance(value, Table):
-        return np.array([array_of(row) for row in value])
+        return np.array([array_of(row) for row in value]) if value else value.none
     return tuple(map(array_of, value)) if type(value) is tuple else value
 
 
@@ -223,9 +228,9 @@ class Arguments:
         for old, own in self._tuples:
             if own is value:
                 return old
-        if isinstance(value, tuple) and not isinstance(value, _Parts):
+        if isinstance(value, (tuple, list)) and not isinstance(value, _Parts):
             parts = map(self.returned, value)
-            return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
         if value is None or isinstance(value, (int, float, np.generic)):
             return plain(value)
         raise TypeError(f"{type(value)} is not returned")

@@ -29,7 +29,7 @@ def same(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, np.ndarray):
         return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
-    if isinstance(a, tuple):
+    if isinstance(a, (tuple, list)):
         return len(a) == len(b) and all(map(same, a, b))
     return bool(a == b) or (a != a and b != b)  # noqa: PLR0124 - NaN
 

@@ -16,6 +16,7 @@ from engine.replay.settings import now_callback
 from engine.runtime import entries
 from engine.runtime.entries import Entry
 from engine.runtime.interpreted import interpret
+from engine.runtime.interpreted_values import Arguments
 from engine.runtime.jit import jit, shell_sorted
 from engine.runtime.kept import COMPILED
 from engine.runtime.key_table import shift_of, slot_of
@@ -61,6 +62,20 @@ def test_draws_are_the_same(fast: bool) -> None:
     interpret(_fill, (found, *given), fast=fast)
     _fill(expected, *given)
     np.testing.assert_array_equal(found, expected)
+
+
+@WAYS
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0, 3), (0, 2, 3), (2, 3)])
+def test_lists_and_arrays_without_rows_are_returned(fast: bool, shape: tuple[int, ...]) -> None:
+    values, table = np.arange(8), np.ones(shape, np.int32)
+    arguments = Arguments([values, table], id, fast=fast)
+    own, more = map(arguments.given, (values, table))
+    assert more.shape == shape
+    (first, second), found = arguments.returned(([own[:4], own[4:]], more))
+    assert (first.tolist(), second.tolist()) == ([0, 1, 2, 3], [4, 5, 6, 7])
+    assert np.shares_memory(first, values)
+    assert np.shares_memory(second, values)
+    assert (found.shape, found.dtype) == (shape, np.int32)
 
 
 @WAYS
