@@ -97,10 +97,17 @@ def _admit(join: WalkJoin, place: Integer, stream: Integer) -> None:
 
 @kernel
 def _in_reach(admitted: Admitted, clock: Clock) -> Integer:
-    """Return how many tuples the next walk can find in the windows, at most."""
+    """Return how many tuples the next walk can look at in the windows, at most.
+
+    Those between the oldest and the youngest, as the ones that were dropped are sifted out of what
+    a scan has found.
+    """
     most = np.int64(0)
     for stream in range(clock.oldest.size):
-        most += admitted.number[stream] - clock.oldest[stream]
+        first = admitted.first[stream]
+        oldest, end = first + clock.oldest[stream], first + admitted.number[stream]
+        if oldest < end:
+            most += admitted.place[end - 1] - admitted.place[oldest] + 1
     return most
 
 

@@ -9,6 +9,7 @@ import naive_grubjoin as oracle
 import numpy as np
 import pytest
 from grubjoin_cases import MEETS, PURPOSES, Configure, tuples_of
+from interpreted_too import only_interpreted
 from multiway_cases import PREDICATES, random_streams
 
 from engine.multiway.harvest import adaptation, foresight, speculation, timed
@@ -192,6 +193,19 @@ def test_what_is_recorded_of_many_intervals(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(adaptation, "STEPS", 3)
     join = both(4, "band", (50, 45, 48), span=70, **given)[0]
     assert join.steps == whole[0].steps
+
+
+def test_a_scan_has_room_for_tuples_that_were_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It finds them, too, before they are sifted out: compiled, it would write behind its room."""
+    monkeypatch.setattr(timed, "TUPLES", 1)
+    monkeypatch.setattr(timed, "MATCHES", 40)
+    with only_interpreted():
+        done = both(
+            221922996, "distance", (81, 57), combine="mean", start=3, span=25, capacity=40.0,
+            per_second=3.0, basic_window=5, buffer=1, shred=0.3, adapt_every=8, boost=1.0,
+        )  # fmt: skip
+    check(*done)
+    assert done[0].drops.any()
 
 
 @pytest.mark.parametrize("graph", ["clique", "star"])
