@@ -100,26 +100,17 @@ def compacted(
 @jit
 def tried(
     screen: Screen, value: Floats, rows: Narrow, columns: Narrow, low: Ints, high: Ints,
-    groups: Ints, shift: Ints, pairs: Narrow, used: Integer,
+    shift: Ints, pairs: Narrow, used: Integer,
 ) -> Integer:  # fmt: skip
-    """Decide all pairs of small groups, and return how many pairs are used then.
-
-    Parameters
-    ----------
-    rows, columns : (n,), (k,) int32
-        Numbers, those of a group together.
-    groups : (g, 4) int64
-        Where rows and columns of each begin and end.
-    """
-    for g in range(groups.shape[0]):
-        for i in range(groups[g, 0], groups[g, 1]):
-            place = rows[i] + shift[0]
-            for j in range(groups[g, 2], groups[g, 3]):
-                number = columns[j]
-                if low[i] <= number < high[i]:
-                    pairs[used, 0], pairs[used, 1] = rows[i], number
-                    score = _score(screen, value, place, number + shift[1])
-                    used += np.int64(_passes(screen, score))
+    """Decide all pairs of rows and columns without proposals, as `compacted` does."""
+    for i in range(rows.size):
+        place = rows[i] + shift[0]
+        for j in range(columns.size):
+            number = columns[j]
+            if low[i] <= number < high[i]:
+                pairs[used, 0], pairs[used, 1] = rows[i], number
+                score = _score(screen, value, place, number + shift[1])
+                used += np.int64(_passes(screen, score))
     return used
 
 

@@ -13,25 +13,17 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from engine.multiway.exact.compaction import (
-    best,
-    by_row,
-    compacted,
-    importance_of,
-    scores,
-    tried,
-)
+from engine.multiway.exact.blocks import blocks, new_tile, no_pairs, of_groups
+from engine.multiway.exact.compaction import best, by_row, importance_of, scores
 from engine.multiway.exact.layout import Lists, Narrow, SlicePart
-from engine.multiway.exact.screen import Screen, Singles, screen_of
+from engine.multiway.exact.screen import Screen, screen_of
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, Reach, Windows, reach
 from engine.runtime.blas import one_blas_thread
 from engine.runtime.errors import InputError
-from engine.runtime.jit import Floats, Ints
+from engine.runtime.jit import Ints
 from gpu_kernels.multiway.predicates import DISTANCE, ROW_BITS
 
-ROWS, COLUMNS = 256, 768
-"""Of a tile: 768 KiB of float32, beside 500 KiB of vectors 128 wide."""
 _SLICE_PAIRS = 1 << 24
 """Pairs in reach of a slice, about: as many numbers of tuples it may have to hold."""
 _MOST_MATCHES = 2**31 - 1 - 8
@@ -155,22 +147,32 @@ class Tiles:
                 return pairs + np.array([first, begin], np.int32)
         rows = np.arange(first, last, dtype=np.int32)
         columns = np.arange(begin, end, dtype=np.int32)
-        finder = Finder(self._screen, self._streams.attributes.value, shift)
+        values, tile = self._streams.attributes.value, new_tile()
         if not self._keyed:
-            finder.blocks(rows, columns, low, high)
-            return finder.pairs
+            pairs, used = blocks(
+                self._screen,
+                values,
+                rows,
+                columns,
+                low,
+                high,
+                shift,
+                len(tile),
+                tile,
+                no_pairs(),
+                0,
+            )
+            return pairs[:used]
         code = self._streams.attributes.code
         rows_code, columns_code = code[rows + shift[0]], code[columns + shift[1]]
         order = np.argsort(rows_code, kind="stable")
         its_order = np.argsort(columns_code, kind="stable")
-        rows, low, high, columns = rows[order], low[order], high[order], columns[its_order]
         groups = _groups(rows_code[order], columns_code[its_order])
-        many = (groups[:, 1] - groups[:, 0]) * (groups[:, 3] - groups[:, 2])
-        finder.small(rows, columns, low, high, groups[many <= _FEW], int(many[many <= _FEW].sum()))
-        for begin, end, its_begin, its_end in groups[many > _FEW].tolist():
-            its = slice(begin, end)
-            finder.blocks(rows[its], columns[its_begin:its_end], low[its], high[its])
-        return finder.pairs
+        pairs, used = of_groups(
+            self._screen, values, rows[order], columns[its_order], low[order], high[order], shift,
+            groups, _FEW, tile, no_pairs(),
+        )  # fmt: skip
+        return pairs[:used]
 
     def _decided(self, proposed: Ints, row: int, column: int) -> Narrow:
         """Return those of proposed pairs that match; the first row and column have these places."""
@@ -210,82 +212,3 @@ def _groups(codes: Ints, others: Ints) -> Ints:
     low, high = (np.searchsorted(others, own, side) for side in ("left", "right"))
     groups = np.stack([begin, end, low, high], axis=1).astype(np.int64)
     return groups[high > low]
-
-
-class Finder:
-    """Collects the pairs of two streams that match."""
-
-    def __init__(self, screen: Screen, value: Floats, shift: Ints) -> None:
-        self._screen, self._value, self._shift = screen, value, shift
-        self._room = np.empty((ROWS * COLUMNS, 2), np.int32)
-        self._used = 0
-        self._tile = np.empty(ROWS * COLUMNS, np.float32)
-
-    @property
-    def pairs(self) -> Narrow:
-        """(n, 2) int32."""
-        return self._room[: self._used]
-
-    def _ensure(self, more: int) -> None:
-        if self._used + more > len(self._room):
-            room = np.empty((max(self._used + more, 2 * len(self._room)), 2), np.int32)
-            room[: self._used] = self.pairs
-            self._room = room
-
-    def clear(self) -> None:
-        """Forget the pairs, so that their memory may be used again."""
-        self._used = 0
-
-    def blocks(
-        self, rows: Narrow, columns: Narrow, low: Ints, high: Ints, together: int | None = None
-    ) -> None:
-        """Try rows against columns, numbers that ascend, as far as they are in reach.
-
-        So many rows `together`, `ROWS` at most: fewer where each has few columns in reach.
-        """
-        step = ROWS if together is None else together
-        for begin in range(0, rows.size, step):
-            block = slice(begin, begin + step)
-            least, most = (
-                int(np.searchsorted(columns, bound)) for bound in (low[block][0], high[block][-1])
-            )
-            left = self._left(rows[block])
-            for at in range(least, most, COLUMNS):
-                its = columns[at : min(at + COLUMNS, most)]
-                self._tiled(left, rows[block], its, low[block], high[block])
-
-    def _left(self, rows: Narrow) -> Singles:
-        left = _rows_at(self._screen.row, rows, int(self._shift[0]))
-        if self._screen.kind == DISTANCE and self._screen.row.shape[1] > 1:
-            left = left.copy()
-            left[:, [-2, -1]] = left[:, [-1, -2]]
-        return left
-
-    def _tiled(self, left: Singles, rows: Narrow, columns: Narrow, low: Ints, high: Ints) -> None:
-        right = _rows_at(self._screen.row, columns, int(self._shift[1]))
-        size = rows.size * columns.size
-        tile = self._tile[:size].reshape(rows.size, columns.size)
-        np.matmul(left, right.T, out=tile)
-        self._ensure(size)
-        self._used = compacted(
-            self._screen, self._value, tile, rows, columns, low, high, self._shift, self._room,
-            self._used,
-        )  # fmt: skip
-
-    def small(
-        self, rows: Narrow, columns: Narrow, low: Ints, high: Ints, groups: Ints, pairs: int
-    ) -> None:
-        """Try the pairs of groups."""
-        self._ensure(pairs)
-        self._used = tried(
-            self._screen, self._value, rows, columns, low, high, groups, self._shift, self._room,
-            self._used,
-        )  # fmt: skip
-
-
-def _rows_at(row: Singles, numbers: Narrow, shift: int) -> Singles:
-    """Return the rows of numbers that ascend; without a copy where they follow each other."""
-    first, last = int(numbers[0]), int(numbers[-1])
-    if last - first == numbers.size - 1:
-        return row[first + shift : last + shift + 1]
-    return row[numbers + shift]

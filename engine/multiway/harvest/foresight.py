@@ -2,7 +2,7 @@
 
 Which of them will be dropped is not known; what a tuple that is not dropped matches does not depend
 on it but for those that are. So it is found as if none was, by tiles of matrix products, as far as
-the plan holds.
+the plan holds. What sampled tuples read is always the same: theirs are found further ahead.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ from __future__ import annotations
 import math
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from engine.multiway.harvest.found import NOT_FOUND, Found
+from engine.multiway.harvest.found import NOT_FOUND, Found, Slice
 from engine.multiway.harvest.layout import WHOLE, Flags, Plans, Tuples, admitted_all
 from engine.multiway.harvest.tiled import TiledMatches
 from engine.multiway.harvest.walk_layout import WalkJoin, without_windows
 from engine.runtime.jit import Ints
 
 PART = 1 << 12
-"""Tuples whose matches are found at once: a thread finds those of a stream."""
+"""Tuples whose matches are found at once, by all threads together; those that are sampled, by one,
+where their rank divided by it is the same."""
 _AHEAD = 2
 """Parts that are found while tuples of the first are joined, that one included."""
 
@@ -30,8 +32,8 @@ class _Part(NamedTuple):
     begin: int
     end: int
     """`begin`, `end`: Its tuples, in order of arrival."""
-    each: list[Future[tuple[Ints, Found]]]
-    """Of each stream: its tuples, numbered from the first, and what they match."""
+    each: list[Future[Found]]
+    """What they match, from first to last."""
 
 
 class Foresight:
@@ -46,18 +48,22 @@ class Foresight:
     sampled : (all,) bool
         By place.
     pool : ThreadPoolExecutor
+    threads : int
+        Of it.
     """
 
     def __init__(
         self, join: WalkJoin, finder: TiledMatches, order: Ints, stream_of: Ints, sampled: Flags,
-        pool: ThreadPoolExecutor,
+        pool: ThreadPoolExecutor, threads: int,
     ) -> None:  # fmt: skip
         self._join = without_windows(join)._replace(admitted=admitted_all(join.streams))
         self._finder, self._order = finder, order
         self._stream_of, self._sampled = stream_of, sampled
-        self._pool = pool
+        self._pool, self._threads = pool, threads
         self._ts = join.streams.ts[order]
         self._parts: deque[_Part] = deque()
+        self._ranks = np.flatnonzero(sampled[order])
+        self._known: dict[int, Future[Found]] = {}
 
     def read(self, plans: Plans) -> None:
         """Have the tuples read other plans: that of sampled tuples, and that of all others."""
@@ -82,30 +88,60 @@ class Foresight:
         end = int(np.searchsorted(self._ts, math.ceil(until)))
         while begin < end and len(self._parts) < _AHEAD:
             after = min(begin + PART, end)
-            streams = range(self._join.streams.number)
-            each = [
-                self._pool.submit(self._found, self._join, begin, after, own) for own in streams
-            ]
+            each = [self._submit(cut) for cut in self._cuts(begin, after)]
             self._parts.append(_Part(begin, after, each))
             begin = after
+        first = rank // PART
+        for part in range(first, min(first + _AHEAD + 1, -(-self._order.size // PART))):
+            self._of_sampled(part)
+        for part in [own for own in self._known if own < first]:
+            del self._known[part]
         return _together(self._parts[0]) if self._parts else NOT_FOUND
 
-    def _found(self, join: WalkJoin, begin: int, end: int, stream: int) -> tuple[Ints, Found]:
-        place = self._order[begin:end]
-        own = np.flatnonzero(self._stream_of[place] == stream)
-        place = place[own]
+    def _cuts(self, begin: int, end: int) -> list[Slice]:
+        """Return slices of some tuples for all threads, each within a part."""
+        edges = np.linspace(begin, end, self._threads + 1).astype(np.int64)
+        parts = np.arange(begin // PART + 1, -(-end // PART)) * PART
+        return list(pairwise(np.union1d(edges, parts).tolist()))
+
+    def _submit(self, cut: Slice) -> Future[Found]:
+        """Have the matches of a slice found; those of its sampled tuples before."""
+        sampled = self._of_sampled(cut[0] // PART)
+        return self._pool.submit(self._found, self._join, cut, sampled)
+
+    def _of_sampled(self, part: int) -> Future[Found]:
+        if part not in self._known:
+            ranks = self._ranks[self._within((part * PART, (part + 1) * PART))]
+            cut = self._tuples(self._order[ranks]), (0, ranks.size)
+            self._known[part] = self._pool.submit(self._finder.found, self._join, *cut, None)
+        return self._known[part]
+
+    def _within(self, cut: Slice) -> slice:
+        """Return which sampled tuples are in a slice."""
+        return slice(*np.searchsorted(self._ranks, cut).tolist())
+
+    def _tuples(self, place: Ints) -> Tuples:
         plan = 1 - self._sampled[place].astype(np.int64)
-        tuples = Tuples(place, self._stream_of[place], plan, np.full(place.size, WHOLE))
-        return own, self._finder.found(join, tuples, (0, place.size), None)
+        return Tuples(place, self._stream_of[place], plan, np.full(place.size, WHOLE))
+
+    def _found(self, join: WalkJoin, cut: Slice, sampled: Future[Found]) -> Found:
+        tuples, part = self._tuples(self._order[slice(*cut)]), cut[0] // PART
+        own, within = sampled.result(), self._within(cut)
+        before = self._within((0, part * PART)).stop
+        its = slice(within.start - before, within.stop - before)
+        known = Found(0, own.begin[:, its], own.end[:, its], own.read[:, its], own.place)
+        return self._finder.found(join, tuples, (0, tuples.place.size), None, known)
 
 
 def _together(part: _Part) -> Found:
     """Return what the tuples of a part match."""
     each = [found.result() for found in part.each]
-    hops = each[0][1].begin.shape[0]
-    begin, end, read = np.zeros((3, hops, part.end - part.begin), np.int32)
-    before = 0
-    for own, found in each:
-        begin[:, own], end[:, own] = found.begin + before, found.end + before
-        before += found.place.size
-    return Found(part.begin, begin, end, read, np.concatenate([found.place for _, found in each]))
+    before = np.cumsum([0, *(found.place.size for found in each)])[:-1]
+    begin, end = (
+        np.concatenate(
+            [found[at] + np.int32(own) for found, own in zip(each, before, strict=True)], axis=1
+        )
+        for at in (1, 2)
+    )
+    read = np.concatenate([found.read for found in each], axis=1)
+    return Found(part.begin, begin, end, read, np.concatenate([found.place for found in each]))

@@ -6,45 +6,192 @@ the exact join (`engine.multiway.exact.tiles`). No tuple may have been dropped.
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 
+from engine.multiway.exact.blocks import blocks, new_tile, no_pairs
 from engine.multiway.exact.compaction import by_row
 from engine.multiway.exact.layout import TILES, Narrow
 from engine.multiway.exact.plan import plan_of
-from engine.multiway.exact.screen import screen_of
-from engine.multiway.exact.tiles import ROWS, Finder
+from engine.multiway.exact.screen import Screen, Singles, screen_of
 from engine.multiway.harvest.found import Found, Slice, begun
-from engine.multiway.harvest.layout import WHOLE, Flags, Tuples
-from engine.multiway.harvest.walk import run_bounds
+from engine.multiway.harvest.layout import WHOLE, Tuples
+from engine.multiway.harvest.walk import run_bounds, runs_of
 from engine.multiway.harvest.walk_layout import WalkJoin
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams
 from engine.runtime.blas import one_blas_thread
-from engine.runtime.jit import Floats, Ints, jit
+from engine.runtime.jit import Floats, Integer, Ints, jit
+from gpu_kernels.multiway.walk import first_at_or_after, taken
 
 _FEWEST = 32
 """Rows of a tile."""
-_NO_SHIFT: Ints = np.zeros(2, np.int64)
 
 
 @jit
-def _bounds_of(join: WalkJoin, tuples: Tuples, rows: Ints, first: int, last: int, other: int,
-               out: Ints) -> None:  # fmt: skip
-    """Write the positions of runs for tuples of one stream: (runs, 2, rows) int64."""
-    bounds = np.zeros((last - first, 2), np.int64)
+def _bounds_of(
+    join: WalkJoin, tuples: Tuples, rows: Ints, other: Integer, run: Integer
+) -> tuple[Ints, Ints]:
+    """Return the positions of a run for tuples of one stream: from where, and up to where."""
+    low, high = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64)
+    hint = np.zeros(2, np.int64)
     for at in range(rows.size):
         k = rows[at]
-        now = join.streams.ts[tuples.place[k]]
-        for run in range(first, last):
-            own = bounds[run - first]
-            run_bounds(join, now, tuples.stream[k], other, run, own)
-            out[run - first, 0, at], out[run - first, 1, at] = own[0], own[1]
+        run_bounds(join, join.streams.ts[tuples.place[k]], tuples.stream[k], other, run, hint)
+        low[at], high[at] = hint
+    return low, high
 
 
-def _is_taken(index: Ints, shred: Floats) -> Flags:
-    """Return whether window shredding reads tuples, as `gpu_kernels.multiway.walk.taken` does."""
-    read: Flags = (shred > 1.0) | (np.floor((index + 1) * shred) > np.floor(index * shred))
-    return read
+@jit
+def _kept(
+    pairs: Narrow, begin: Integer, end: Integer, place: Narrow, at: Ints, high: Ints, shred: Floats
+) -> Integer:  # fmt: skip
+    """Keep those of some pairs that window shredding reads; return where they end.
+
+    A row is a place before, and after it where its tuple stands: at ``at[k]`` if its place is
+    ``place[k]``.
+    """
+    kept = begin
+    for i in range(begin, end):
+        k = first_at_or_after(place, 0, place.size, pairs[i, 0])
+        if shred[k] > 1.0 or taken(high[k] - 1 - pairs[i, 1], shred[k]):
+            pairs[kept, 0], pairs[kept, 1] = at[k], pairs[i, 1]
+            kept += 1
+    return kept
+
+
+@jit
+def _phases(high: Ints, shred: float) -> tuple[Integer, Ints]:
+    """Return into how many groups window shredding puts tuples, and the group of each.
+
+    It reads a place if the fractional part of ``(high - place) * shred`` is less than `shred`. So
+    tuples of which that of ``high * shred`` is about the same read about the same places.
+    """
+    number, part = np.int64(np.rint(1 / min(shred, 1.0))), high * shred
+    found = np.rint((part - np.floor(part)) * number).astype(np.int64)
+    return number, found % number
+
+
+@jit
+def _read_by_any(low: Ints, high: Ints, shred: float) -> Ints:
+    """Return the places that window shredding reads for any of some tuples, ascending."""
+    first = low[0]
+    read = np.zeros(max(first, high[-1]) - first, np.bool_)
+    index = np.empty((high - low).max(), np.int64)
+    size = 0
+    for i in range(index.size):
+        if taken(i, shred):
+            index[size] = i
+            size += 1
+    for k in range(low.size):
+        for i in range(size):
+            place = high[k] - 1 - index[i]
+            if place < low[k]:
+                break
+            read[place - first] = True
+    places: Ints = np.flatnonzero(read) + first
+    return places
+
+
+@jit
+def _together(reach: Integer, low: Ints, high: Ints) -> Integer:
+    """Return how many rows to try at once.
+
+    Beside what all of them have in reach, what comes between the first and the last is tried: as
+    many as come in a fourth of it.
+    """
+    span = max(low.size, high[-1] - high[0])
+    return max(_FEWEST, reach * low.size // (4 * span))
+
+
+@jit
+def _pairs(
+    screen: Screen, value: Floats, join: WalkJoin, tuples: Tuples, rows: Ints, hop: int,
+    first: int, read: Narrow, tile: Singles, pairs: Narrow,
+) -> tuple[Narrow, Integer]:  # fmt: skip
+    """Return which tuples, by where they stand in `rows`, agree with which places at a hop.
+
+    The runs of a tuple follow each other, and its places ascend within a run. How many tuples
+    are read is written to `read`.
+    """
+    plans, used, none = join.plans, np.int64(0), np.zeros(2, np.int64)
+    group = tuples.plan[rows] * plans.order.shape[0] + tuples.stream[rows]
+    order = np.argsort(group, kind="mergesort")
+    begin = 0
+    while begin < rows.size:
+        end = begin
+        while end < rows.size and group[order[end]] == group[order[begin]]:
+            end += 1
+        at = order[begin:end]
+        some, begin = rows[at], end
+        place, shred = tuples.place[some].astype(np.int32), tuples.shred[some]
+        stream = tuples.stream[some[0]]
+        if hop > 0:
+            shred[:] = WHOLE
+        run, last = runs_of(plans, tuples.plan[some[0]], stream, hop)
+        while run < last:
+            low, high = _bounds_of(join, tuples, some, plans.order[stream, hop], run)
+            reach = 0
+            for k in range(some.size):
+                own = high[k] - low[k]
+                reach = max(reach, own)
+                read[hop, some[k] - first] += np.int64(np.floor(own * min(shred[k], 1.0)))
+            before = used
+            number, phase = _phases(high, shred[0])
+            for part in range(number):
+                its = np.flatnonzero(phase == part)
+                if not its.size:
+                    continue
+                its_low, its_high = low[its], high[its]
+                if shred[0] > 1.0:
+                    columns = np.arange(low[0], max(low[0], high[-1]))
+                else:
+                    columns = _read_by_any(its_low, its_high, shred[0])
+                pairs, used = blocks(
+                    screen, value, place[its], columns.astype(np.int32), its_low, its_high, none,
+                    _together(reach, its_low, its_high), tile, pairs, used,
+                )  # fmt: skip
+            used = _kept(pairs, before, used, place, at, high, shred)
+            run += 1
+    return pairs, used
+
+
+@jit
+def _matched(
+    screen: Screen, value: Floats, join: WalkJoin, tuples: Tuples, rows: Ints, found: Found,
+    tile: Singles, pairs: Narrow,
+) -> Ints:  # fmt: skip
+    """Write where the matches of tuples lie, hop by hop; return all places, those known first."""
+    places, total = found.place.copy(), found.place.size
+    for hop in range(join.plans.order.shape[1]):
+        pairs, used = _pairs(
+            screen, value, join, tuples, rows, hop, found.first, found.read, tile, pairs
+        )
+        ends, own = np.zeros(rows.size + 1, np.int64), np.empty(used, np.int32)
+        by_row(pairs[:used], 0, ends, own)
+        if total + used > places.size:
+            more = np.empty(2 * (total + used), np.int64)
+            more[:total] = places[:total]
+            places = more
+        places[total : total + used] = own
+        matching = 0
+        for k in range(rows.size):
+            row = rows[k]
+            found.begin[hop, row - found.first] = total + ends[k]
+            found.end[hop, row - found.first] = total + ends[k + 1]
+            rows[matching] = row
+            matching += ends[k + 1] > ends[k]
+        rows = rows[:matching]
+        total += used
+    return places[:total].copy()
+
+
+class _Room(threading.local):
+    """Of a thread: memory that is not given back and taken anew for each of many small slices."""
+
+    def __init__(self) -> None:
+        self.tile, self.pairs = new_tile(), no_pairs()
 
 
 class TiledMatches:
@@ -60,6 +207,7 @@ class TiledMatches:
     def __init__(self, streams: MultiStreams, predicate: Predicate) -> None:
         self._value = streams.attributes.value
         self._screen = screen_of(predicate, self._value)
+        self._room = _Room()
 
     def ready(self, begin: int, last: int) -> None:
         """Do nothing: what is multiplied depends on the plans."""
@@ -72,62 +220,16 @@ class TiledMatches:
         O(tuples of the runs * width), by BLAS.
         """
         del ready
-        plans, first = join.plans, cut[0]
-        found, rows, _ = begun(tuples, cut, plans.order.shape[0], known)
+        found, rows, _ = begun(tuples, cut, join.plans.order.shape[0], known)
         rows.sort()
-        places: list[Narrow | Ints] = [found.place]
-        total = found.place.size
-        whole = plans.runs[tuples.plan[rows], tuples.stream[rows]]
+        whole = join.plans.runs[tuples.plan[rows], tuples.stream[rows]]
         rows = rows[(np.diff(whole, axis=1) > 0).all(axis=1)]
-        finder = Finder(self._screen, self._value, _NO_SHIFT)
         with one_blas_thread():
-            for hop in range(plans.order.shape[1]):
-                pairs = self._pairs(finder, join, tuples, rows, hop, found)
-                pairs[:, 0] = np.searchsorted(rows, pairs[:, 0])
-                ends, own = np.zeros(rows.size + 1, np.int64), np.empty(len(pairs), np.int32)
-                by_row(pairs, 0, ends, own)
-                found.begin[hop, rows - first] = total + ends[:-1]
-                found.end[hop, rows - first] = total + ends[1:]
-                places.append(own)
-                total += own.size
-                rows = rows[ends[1:] > ends[:-1]]
-        return found._replace(place=np.concatenate(places).astype(np.int64))
-
-    def _pairs(
-        self, finder: Finder, join: WalkJoin, tuples: Tuples, rows: Ints, hop: int,
-        out: Found,
-    ) -> Narrow:  # fmt: skip
-        """Return which tuples, as numbered in the slice's, agree with which places at a hop.
-
-        The runs of a tuple follow each other, and its places ascend within a run. How many tuples
-        are read is written to `out`.
-        """
-        plans, found = join.plans, [np.zeros((0, 2), np.int32)]
-        group = tuples.plan[rows] * plans.order.shape[0] + tuples.stream[rows]
-        for own in np.unique(group).tolist():
-            plan, stream = divmod(own, plans.order.shape[0])
-            some = rows[group == own]
-            first, last = plans.first[plan, stream] + plans.runs[plan, stream, hop : hop + 2]
-            bounds = np.empty((last - first, 2, some.size), np.int64)
-            _bounds_of(join, tuples, some, first, last, plans.order[stream, hop], bounds)
-            place = tuples.place[some].astype(np.int32)
-            for low, high in bounds:
-                finder.clear()
-                # beside what all of some rows have in reach, their own time is tried
-                reach = int((high - low).max())
-                together = min(ROWS, max(_FEWEST, reach // 4))
-                part = tuples.shred[some] if hop == 0 else np.full(some.size, WHOLE)
-                out.read[hop, some - out.first] += np.floor(
-                    (high - low) * np.minimum(part, 1.0)
-                ).astype(np.int64)
-                columns = np.arange(low[0], max(low[0], high[-1]), dtype=np.int32)
-                finder.blocks(place, columns, low, high, together)
-                pairs = finder.pairs
-                at = np.searchsorted(place, pairs[:, 0])
-                taken = _is_taken(high[at] - 1 - pairs[:, 1], part[at])
-                pairs = np.stack([some[at], pairs[:, 1]], axis=1)[taken]
-                found.append(pairs.astype(np.int32))
-        return np.concatenate(found)
+            place = _matched(
+                self._screen, self._value, join, tuples, rows, found, self._room.tile,
+                self._room.pairs,
+            )  # fmt: skip
+        return found._replace(place=place)
 
 
 def tiled(streams: MultiStreams, predicate: Predicate) -> TiledMatches | None:

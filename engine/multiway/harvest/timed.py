@@ -110,7 +110,7 @@ class Timed:
         if prober.tiles is not None:
             self._foresight = Foresight(
                 self._join, prober.tiles, arrivals.order, arrivals.stream_of, arrivals.sampled,
-                pool,
+                pool, prober.threads,
             )  # fmt: skip
         self._known = NOT_FOUND
         self._plan, self._parts, self._number = whole, [alone(whole)] * 2, 1

@@ -25,7 +25,7 @@ from vector_cases import (
 )
 
 import engine.multiway.exact.tiles as tiling
-from engine.multiway.exact import ExactJoin
+from engine.multiway.exact import ExactJoin, blocks
 from engine.multiway.exact.compaction import scores
 from engine.multiway.exact.screen import Screen, screen_of
 from engine.multiway.predicate import Predicate
@@ -41,8 +41,8 @@ WIDTHS = (2, 3, 17, 128, 1000)
 @pytest.fixture
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles and slices of a few tuples."""
-    monkeypatch.setattr(tiling, "ROWS", 3)
-    monkeypatch.setattr(tiling, "COLUMNS", 5)
+    monkeypatch.setattr(blocks, "ROWS", 3)
+    monkeypatch.setattr(blocks, "COLUMNS", 5)
     monkeypatch.setattr(tiling, "_SLICE_PAIRS", 60)
     monkeypatch.setattr(tiling, "_FEW", 4)
 
