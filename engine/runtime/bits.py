@@ -38,6 +38,17 @@ near = Intrinsic("near", _near)
 """
 
 
+def _reaching(values: Any, begin: Any, least: Any) -> int:  # noqa: ANN401
+    return sum(int(values[begin + k] >= least) << k for k in range(WORD))
+
+
+reaching = Intrinsic("reaching", _reaching)
+"""Return which of the 64 values of a float32 array from `begin` on are at least another.
+
+``reaching(values, begin, least)``
+"""
+
+
 @kernel
 def put(words: Any, blocks: Any, bit: Any) -> None:  # noqa: ANN401 - numba's
     """Set a bit that is not set."""

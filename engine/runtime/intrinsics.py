@@ -62,8 +62,41 @@ def _lowest(_typing_context: Any, word: Any) -> Any:  # noqa: ANN401 - numba's
     return _of_word(word, lambda builder, own: builder.cttz(own, ir.IntType(1)(1)))
 
 
-_TOGETHER = 8
-"""Values that are compared at once."""
+def _row(kind: Any, lanes: int, value: Any, builder: Any) -> Any:  # noqa: ANN401 - LLVM's
+    """Return a vector that has a value in all lanes."""
+    row, word = ir.VectorType(kind, lanes), ir.IntType(32)
+    none = ir.Constant(row, ir.Undefined)
+    one = builder.insert_element(none, value, word(0))
+    return builder.shuffle_vector(one, none, ir.Constant(ir.VectorType(word, lanes), [0] * lanes))
+
+
+def _of_values(
+    values: Any, kind: Any, others: int, test: Callable[[Any, Any, list[Any]], Any]  # noqa: ANN401
+) -> Any:  # noqa: ANN401 # fmt: skip
+    """Return the type and the code of a test of 64 values of an array: a uint64.
+
+    As many are tested at once as 64 bytes hold. The test is given these and `others` more values,
+    each in all lanes.
+    """
+    if not (isinstance(values, types.Array) and values.ndim == 1 and values.dtype == kind):
+        return None
+    lanes = 512 // kind.bitwidth
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
+        given, word, number = signature.args[0], ir.IntType(64), context.get_value_type(kind)
+        view = context.make_array(given)(context, builder, args[0])
+        first = cgutils.get_item_pointer(context, builder, given, view, [args[1]])
+        all_lanes = [_row(number, lanes, value, builder) for value in args[2:]]
+        found: Any = word(0)
+        for at in range(0, 64, lanes):
+            row = ir.VectorType(number, lanes).as_pointer()
+            place = builder.bitcast(builder.gep(first, [word(at)]), row)
+            own = builder.load(place, align=kind.bitwidth // 8)
+            bits = builder.bitcast(test(builder, own, all_lanes), ir.IntType(lanes))
+            found = builder.or_(found, builder.shl(builder.zext(bits, word), word(at)))
+        return found
+
+    return types.uint64(values, types.intp, *[kind] * others), codegen
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -71,34 +104,22 @@ def _near(
     _typing_context: Any, values: Any, begin: Any, least: Any, most: Any, bound: Any  # noqa: ANN401
 ) -> Any:  # noqa: ANN401 # fmt: skip
     del begin, least, most, bound  # whatever numbers they are
-    if not (isinstance(values, types.Array) and values.ndim == 1 and values.dtype == types.float64):
-        return None
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
-        kind, word = signature.args[0], ir.IntType(64)
-        row = ir.VectorType(ir.DoubleType(), _TOGETHER)
-        view = context.make_array(kind)(context, builder, args[0])
-        first = cgutils.get_item_pointer(context, builder, kind, view, [args[1]])
+    def test(builder: Any, own: Any, given: list[Any]) -> Any:  # noqa: ANN401
+        low, high, reach = given
+        above = builder.fcmp_ordered("<=", builder.fsub(own, low), reach)
+        return builder.and_(above, builder.fcmp_ordered("<=", builder.fsub(high, own), reach))
 
-        def repeated(value: Any) -> Any:  # noqa: ANN401
-            one = builder.insert_element(ir.Constant(row, ir.Undefined), value, word(0))
-            lanes = ir.VectorType(ir.IntType(32), _TOGETHER)
-            none = ir.Constant(row, ir.Undefined)
-            return builder.shuffle_vector(one, none, ir.Constant(lanes, [0] * _TOGETHER))
+    return _of_values(values, types.float64, 3, test)
 
-        low, high, reach = (repeated(value) for value in args[2:])
-        found: Any = word(0)
-        for at in range(0, 64, _TOGETHER):
-            place = builder.bitcast(builder.gep(first, [word(at)]), row.as_pointer())
-            own = builder.load(place, align=8)
-            above = builder.fcmp_ordered("<=", builder.fsub(own, low), reach)
-            below = builder.fcmp_ordered("<=", builder.fsub(high, own), reach)
-            bits = builder.bitcast(builder.and_(above, below), ir.IntType(_TOGETHER))
-            found = builder.or_(found, builder.shl(builder.zext(bits, word), word(at)))
-        return found
 
-    floats = types.float64, types.float64, types.float64
-    return types.uint64(values, types.intp, *floats), codegen
+@intrinsic  # type: ignore[untyped-decorator]
+def _reaching(_typing_context: Any, values: Any, begin: Any, least: Any) -> Any:  # noqa: ANN401
+    del begin, least  # whatever numbers they are
+    return _of_values(
+        values, types.float32, 1,
+        lambda builder, own, given: builder.fcmp_ordered(">=", own, given[0]),
+    )  # fmt: skip
 
 
 _KNOWN = {
@@ -106,4 +127,5 @@ _KNOWN = {
     "population": _population,
     "lowest": _lowest,
     "near": _near,
+    "reaching": _reaching,
 }

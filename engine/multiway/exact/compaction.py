@@ -9,12 +9,10 @@ from numpy.typing import NDArray
 
 from engine.multiway.exact.layout import Narrow, SlicePart
 from engine.multiway.exact.screen import Screen, Singles
+from engine.runtime.bits import WORD, lowest, reaching
 from engine.runtime.jit import Floats, Integer, Ints, Records, jit, kernel
 from gpu_kernels.multiway.predicates import COSINE, DISTANCE, DOT, dot, squared_distance
 from gpu_kernels.multiway.walk import first_at_or_after
-
-_RUN = 32
-"""Proposals that are looked at together."""
 
 
 @kernel
@@ -42,20 +40,12 @@ def _sure(screen: Screen, a: Integer, b: Integer) -> Any:  # noqa: ANN401 - numb
 
 @kernel
 def _decided(
-    screen: Screen, value: Floats, tile: Singles, i: Integer, begin: Integer, end: Integer,
-    place: Integer, columns: Narrow, shift: Integer, own: Integer, pairs: Narrow, used: Integer,
-) -> Integer:  # fmt: skip
-    """Write the pairs of one row, columns from `begin` to `end`; return how many are used then."""
-    for j in range(begin, end):
-        proposal = tile[i, j]
-        if proposal >= screen.low:
-            other = columns[j] + shift
-            pairs[used, 0], pairs[used, 1] = own, columns[j]
-            sure = proposal >= _sure(screen, place, other)
-            if not sure:
-                sure = _passes(screen, _score(screen, value, place, other))
-            used += np.int64(sure)
-    return used
+    screen: Screen, value: Floats, proposal: Records, place: Integer, other: Integer
+) -> bool:
+    """Return whether two places match, as proposed."""
+    if proposal >= _sure(screen, place, other):
+        return True
+    return _passes(screen, _score(screen, value, place, other))
 
 
 @jit
@@ -84,16 +74,20 @@ def compacted(
         own = rows[i]
         place = own + shift[0]
         row = tile[i, begin:end]
-        whole = row.size - row.size % _RUN
-        for j in range(0, whole, _RUN):
-            some = np.int32(0)
-            for k in range(_RUN):  # of a fixed number: compiled without a loop
-                some += np.int32(row[j + k] >= screen.low)
-            if some:
-                used = _decided(screen, value, tile, i, begin + j, begin + j + _RUN, place, columns,
-                                shift[1], own, pairs, used)  # fmt: skip
-        used = _decided(screen, value, tile, i, begin + whole, end, place, columns, shift[1], own,
-                        pairs, used)  # fmt: skip
+        for j in range(0, row.size, WORD):
+            if row.size - j >= WORD:
+                bits = reaching(row, j, screen.low)
+            else:
+                bits = np.uint64(0)
+                for k in range(j, row.size):
+                    bits |= np.uint64(row[k] >= screen.low) << np.uint64(k - j)
+            while bits != 0:
+                k = j + lowest(bits)
+                bits &= bits - np.uint64(1)
+                number = columns[begin + k]
+                if _decided(screen, value, row[k], place, number + shift[1]):
+                    pairs[used, 0], pairs[used, 1] = own, number
+                    used += 1
     return used
 
 

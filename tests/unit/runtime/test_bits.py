@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.runtime.bits import counted, drop, following, listed, near, put
+from engine.runtime.bits import counted, drop, following, listed, near, put, reaching
 from engine.runtime.jit import jit
 
 
@@ -61,4 +61,23 @@ def test_values_that_are_near_are_found_64_at_a_time(bound: float) -> None:
             wanted = (part - least <= bound) & (most - part <= bound)
             stood_in = near(values, begin, least, most, bound)
         found = int(_near_places(values, begin, least, most, bound))
+        assert found == stood_in == sum(1 << int(k) for k in np.flatnonzero(wanted))
+
+
+@jit
+def _reaching_places(values: Any, begin: int, least: Any) -> Any:
+    return reaching(values, begin, least)
+
+
+def test_values_that_reach_another_are_found_64_at_a_time() -> None:
+    rng = np.random.default_rng(6)
+    odd = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45, 3.4e38], np.float32)
+    for trial in range(60):
+        values = (rng.integers(-4, 5, 90) * 0.25).astype(np.float32)
+        values[rng.random(90) < 0.2] = rng.choice(odd)
+        least = odd[trial % len(odd)] if trial % 3 == 0 else rng.choice(values)
+        begin = int(rng.integers(0, 27))
+        wanted = values[begin : begin + 64] >= least
+        stood_in = reaching(values, begin, least)
+        found = int(_reaching_places(values, begin, least))
         assert found == stood_in == sum(1 << int(k) for k in np.flatnonzero(wanted))
