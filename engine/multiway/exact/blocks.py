@@ -10,6 +10,7 @@ import numpy as np
 from engine.multiway.exact.compaction import compacted, tried
 from engine.multiway.exact.layout import Narrow
 from engine.multiway.exact.screen import Screen, Singles
+from engine.runtime.blas import product
 from engine.runtime.jit import Floats, Integer, Ints, jit
 from gpu_kernels.multiway.predicates import DISTANCE
 from gpu_kernels.multiway.walk import first_at_or_after
@@ -106,7 +107,7 @@ def blocks(
             its = columns[at : min(at + most_columns, most)]
             size = (end - begin) * its.size
             own = room[:size].reshape(end - begin, its.size)
-            np.dot(left, _rows_at(screen.row, its, shift[1]).T, own)
+            product(left, _rows_at(screen.row, its, shift[1]).T, own)
             pairs = _grown(pairs, used, size)
             used = compacted(
                 screen, value, own, rows[begin:end], its, low[begin:end], high[begin:end], shift,
@@ -116,11 +117,23 @@ def blocks(
 
 
 @jit
+def of_all(
+    screen: Screen, value: Floats, rows: Narrow, columns: Narrow, low: Ints, high: Ints,
+    shift: Ints, tile: Singles, pairs: Narrow,
+) -> Narrow:  # fmt: skip
+    """Try rows against columns: see `blocks`; return the pairs that match, (n, 2) int32."""
+    pairs, used = blocks(
+        screen, value, rows, columns, low, high, shift, tile.shape[0], tile, pairs, np.int64(0)
+    )
+    return pairs[:used]
+
+
+@jit
 def of_groups(
     screen: Screen, value: Floats, rows: Narrow, columns: Narrow, low: Ints, high: Ints,
     shift: Ints, groups: Ints, few: int, tile: Singles, pairs: Narrow,
-) -> tuple[Narrow, Integer]:  # fmt: skip
-    """Try rows against the columns of equal keys: see `blocks`.
+) -> Narrow:  # fmt: skip
+    """Try rows against the columns of equal keys: see `of_all`.
 
     Parameters
     ----------
@@ -144,4 +157,4 @@ def of_groups(
                 screen, value, some, its, low[begin:end], high[begin:end], shift,
                 tile.shape[0], tile, pairs, used,
             )  # fmt: skip
-    return pairs, used
+    return pairs[:used]

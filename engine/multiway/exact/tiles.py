@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from engine.multiway.exact.blocks import blocks, new_tile, no_pairs, of_groups
+from engine.multiway.exact.blocks import new_tile, no_pairs, of_all, of_groups
 from engine.multiway.exact.compaction import best, by_row, importance_of, scores
 from engine.multiway.exact.layout import Lists, Narrow, SlicePart
 from engine.multiway.exact.screen import Screen, screen_of
@@ -149,30 +149,16 @@ class Tiles:
         columns = np.arange(begin, end, dtype=np.int32)
         values, tile = self._streams.attributes.value, new_tile()
         if not self._keyed:
-            pairs, used = blocks(
-                self._screen,
-                values,
-                rows,
-                columns,
-                low,
-                high,
-                shift,
-                len(tile),
-                tile,
-                no_pairs(),
-                0,
-            )
-            return pairs[:used]
+            return of_all(self._screen, values, rows, columns, low, high, shift, tile, no_pairs())
         code = self._streams.attributes.code
         rows_code, columns_code = code[rows + shift[0]], code[columns + shift[1]]
         order = np.argsort(rows_code, kind="stable")
         its_order = np.argsort(columns_code, kind="stable")
         groups = _groups(rows_code[order], columns_code[its_order])
-        pairs, used = of_groups(
+        return of_groups(
             self._screen, values, rows[order], columns[its_order], low[order], high[order], shift,
             groups, _FEW, tile, no_pairs(),
         )  # fmt: skip
-        return pairs[:used]
 
     def _decided(self, proposed: Ints, row: int, column: int) -> Narrow:
         """Return those of proposed pairs that match; the first row and column have these places."""
