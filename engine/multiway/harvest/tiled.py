@@ -66,9 +66,10 @@ def _phases(high: Ints, shred: float) -> tuple[Integer, Ints]:
     """Return into how many groups window shredding puts tuples, and the group of each.
 
     It reads a place if the fractional part of ``(high - place) * shred`` is less than `shred`. So
-    tuples of which that of ``high * shred`` is about the same read about the same places.
+    tuples of which that of ``high * shred`` is about the same read about the same places. Of
+    one group all places are tried.
     """
-    number, part = np.int64(np.rint(1 / min(shred, 1.0))), high * shred
+    number, part = np.int64(min(np.rint(1 / min(shred, 1.0)), high.size)), high * shred
     found = np.rint((part - np.floor(part)) * number).astype(np.int64)
     return number, found % number
 
@@ -113,7 +114,7 @@ def _pairs(
     """Return which tuples, by where they stand in `rows`, agree with which places at a hop.
 
     The runs of a tuple follow each other, and its places ascend within a run. How many tuples
-    are read is written to `read`.
+    are read is written to `read`. Tuples of one plan are shredded alike.
     """
     plans, used, none = join.plans, np.int64(0), np.zeros(2, np.int64)
     group = tuples.plan[rows] * plans.order.shape[0] + tuples.stream[rows]
@@ -144,7 +145,7 @@ def _pairs(
                 if not its.size:
                     continue
                 its_low, its_high = low[its], high[its]
-                if shred[0] > 1.0:
+                if number == 1:
                     columns = np.arange(low[0], max(low[0], high[-1]))
                 else:
                     columns = _read_by_any(its_low, its_high, shred[0])
