@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.policies import Structure, age
-from engine.replay import layout
+from engine.replay import layout, valued
 from engine.replay.layout import Arrivals, Memory, Outputs, Window
 from engine.runtime.jit import NONE, Floats, Ints, Records
 from engine.value_model.estimate import Valued
@@ -33,7 +33,7 @@ def join_memory(
     """
     table, runs = _by_age(b"" if curve is None else curve.tobytes())
     if structure is Structure.VALUED:
-        table, runs = np.ones(2 * buckets), np.full((2 * buckets, 2), NONE, np.int64)
+        table, runs = valued.no_groups(buckets)
     ordered = structure in (Structure.AGED, Structure.VALUED)
     extra = 2 * budget + 64
     counters = np.zeros(layout.MEMORY_COUNTERS, np.int64)
@@ -176,4 +176,4 @@ def set_tables(memories: tuple[Memory, Memory], table: Floats | None) -> None:
     """Make both memories rank by a table."""
     if table is not None:
         for memory, own in zip(memories, table, strict=True):
-            memory.table[:] = own.reshape(-1)
+            valued.rank_by(memory, own.reshape(-1))

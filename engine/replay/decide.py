@@ -148,6 +148,22 @@ def _rerank(
 
 
 @kernel
+def admit_valued(
+    rules: ReplayRules, memory: Memory, keys: Records, side: Integer, arrivals: Arrivals,
+    i: Integer, seq: Integer, now: Integer,
+) -> None:  # fmt: skip
+    """Decide who stays of the residents and an arrival, by what they are expected to yield."""
+    if side == 0:
+        budget, window = rules.budget_left, rules.window_left
+    else:
+        budget, window = rules.budget_right, rules.window_right
+    valued.admit(
+        memory, keys, side, budget, window, np.int64(arrivals.key[nth(i)]), now,
+        arrivals.row[nth(i)], seq, arrivals.importance[nth(i)], arrivals.draw[nth(i)],
+    )  # fmt: skip
+
+
+@kernel
 def _admit(
     rules: ReplayRules, memory: Memory, opposite: Memory, arrivals: Arrivals, begin: Integer,
     end: Integer, base: Integer, keys: Records, partners: KeyLinks | None, theirs: KeyLinks | None,
@@ -183,10 +199,7 @@ def _admit(
         elif rules.structure == _AGED:
             aged.admit(memory, keys, side, budget, window, key, now, row, seq, importance, m)
         elif rules.structure == _VALUED:
-            valued.admit(
-                memory, keys, side, budget, window, key, now, row, seq, importance,
-                draw,
-            )  # fmt: skip
+            admit_valued(rules, memory, keys, side, arrivals, at, seq, now)
         elif rules.structure == _PLANNED:
             admit_planned(memory, keys, side, instant, key, now, row, seq, importance, draw)
         elif rules.structure != _SAMPLED or draw >= 0.0:

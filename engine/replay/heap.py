@@ -168,7 +168,8 @@ BY_IMPORTANCE, BY_VALUE = False, True
 
 
 @kernel
-def _before(x: Records, y: Records, by_value: bool) -> bool:
+def before(x: Records, y: Records, by_value: bool) -> bool:
+    """Return whether a resident ranks below another, in a pairing heap."""
     if by_value:
         return x.priority < y.priority or (x.priority == y.priority and x.seq > y.seq)
     return x.importance < y.importance or (x.importance == y.importance and x.seq < y.seq)
@@ -181,7 +182,7 @@ def meld(slots: Records, a: Integer, b: Integer, by_value: bool) -> Integer:
         return b
     if b == NONE:
         return a
-    if _before(slots[a], slots[b], by_value):
+    if before(slots[a], slots[b], by_value):
         top, under = a, b
     else:
         top, under = b, a

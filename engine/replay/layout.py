@@ -103,11 +103,11 @@ class Memory(NamedTuple):
     log: Records
     """(2K + 64,) LOG. Residents in arrival order with gaps (aged)."""
     table: Floats
-    """(n + 1,) float64. Priority of each age bucket (aged); by state and age bucket (valued)."""
+    """(n + 1,) float64. Priority of each age bucket (aged). (n,) float64: by state and bucket
+    (valued)."""
     runs: Ints
     """(r, 2) int64. First and last bucket of each run in which priorities never rise with age, or
-    always do, from the run of the least priority (aged); heaps' roots and oldest residents
-    (valued)."""
+    always do, from the run of the least priority (aged). (4, n) int64: see `valued` (valued)."""
     n: Ints
     """(MEMORY_COUNTERS,) int64."""
     counted: KeyLinks | None = None

@@ -136,7 +136,8 @@ def _put(
     if rules.structure == _AGED:
         return aged.put(memory, keys, side, key, now, row, seq, importance, m)
     if rules.structure == _VALUED:
-        return valued.put(memory, keys, side, key, now, row, seq, importance, draw)
+        window = _window(rules, side)
+        return valued.put(memory, keys, side, window, key, now, row, seq, importance, draw)
     if rules.structure == _DECAY:
         initial = dgl.initial(importance, m, rules.initial_by_importance)
         value = initial + _lost(rules, side, now)
