@@ -6,6 +6,8 @@ far, divided by the square root of the number of its side's residents, as more m
 yields less and less. Classes follow the rank, coarsely: by the priority at admission, in octaves;
 those of priority 0 or less by importance where importance breaks ties, else by how long ago they
 arrived. A higher class is never worth less (isotonic regression by pooling adjacent violators).
+Where a priority is itself what a tuple is expected to yield (*corrected*), the value is that of the
+moment times what residents of its side and class have yielded for each unit of theirs.
 
 Sums between two instants are of whole steps, so that every device gets the same, in any order.
 """
@@ -23,11 +25,15 @@ Row: TypeAlias = Any
 
 STEPS, MOST_STEPS = 65536.0, 2.0**36
 """Steps that the unit is; no value counts for more steps than the latter."""
+EXPECTED, MOST_EXPECTED = 1024.0, 2.0**42
+"""Steps of a priority that is an expectation, for each of `STEPS`; no priority counts for more."""
 LEVELS = 64
 """Classes of tuples of priority 0 or less, and of the others."""
 CLASSES = 2 * LEVELS
 SHARE = 1.0 / 1024.0
 """Weight of what is known of all residents in what is known of a class."""
+COMMON = 1.0 / 64.0
+"""The same where values are corrected priorities, which say much by themselves."""
 TIMES = 8
 """Values are found so many times a lifetime at most."""
 KEPT = 31.0 / 32.0
@@ -52,6 +58,8 @@ class Pool(NamedTuple):
     """M: tuples of both sides together."""
     calibrated: bool
     """Whether tuples compare across sides by value, else by priority as it is."""
+    corrected: bool
+    """Whether their value is their priority, corrected by what residents have yielded."""
     by_importance: bool
     """Whether importance breaks ties of priority."""
     scale: float
@@ -62,10 +70,12 @@ class Pool(NamedTuple):
     """`lifetime_left`, `lifetime_right`: ticks."""
     sums: Any
     """SUMS float64. By side and class: what residents yielded, in steps (YIELDED), and for how many
-    ticks they were held (HELD), older ones counting less; their quotients (VALUE). Scratch."""
+    ticks they were held, or what they were expected to yield in these (HELD), older ones counting
+    less; their quotients (VALUE). Scratch."""
     n: Any
     """COUNTERS int64. By side and class: what was yielded since values were found, in steps
-    (FRESH), and residents when they are (RESIDENTS). Scratch. When that was (LAST); most tuples
+    (FRESH), and residents when they are, or the sum of their priorities in steps (RESIDENTS).
+    Scratch. When that was (LAST); most tuples
     held, of each side and of both (MOST, MOST_BOTH)."""
 
 
@@ -76,8 +86,8 @@ def scale_of(unit: float) -> float:
 
 
 def pool_of(
-    memory: int, *, calibrated: bool, by_importance: bool, unit: float, counts: bool,
-    lifetimes: tuple[int, int], t0: int,
+    memory: int, *, calibrated: bool, corrected: bool, by_importance: bool, unit: float,
+    counts: bool, lifetimes: tuple[int, int], t0: int,
 ) -> Pool:  # fmt: skip
     """Return the memory of a lane before its first instant.
 
@@ -87,6 +97,8 @@ def pool_of(
         M, in tuples.
     calibrated : bool
         Whether tuples compare across sides by value.
+    corrected : bool
+        Whether that is their priority, corrected.
     by_importance : bool
         Whether importance breaks ties of priority.
     unit : float
@@ -102,22 +114,29 @@ def pool_of(
     n[NUMBERS, LAST] = t0
     scale = scale_of(unit)
     return Pool(
-        memory, calibrated, by_importance, scale, scale_of(1.0) if counts else scale, *lifetimes,
-        np.zeros(SUMS), n,
+        memory, calibrated, corrected, by_importance, scale, scale_of(1.0) if counts else scale,
+        *lifetimes, np.zeros(SUMS), n,
     )  # fmt: skip
 
 
 def no_pool() -> Pool:
     """Return what stands for a memory of both sides where each has its own; it has -1 tuples."""
     return pool_of(
-        -1, calibrated=False, by_importance=False, unit=1.0, counts=False, lifetimes=(1, 1), t0=0
-    )
+        -1, calibrated=False, corrected=False, by_importance=False, unit=1.0, counts=False,
+        lifetimes=(1, 1), t0=0,
+    )  # fmt: skip
 
 
 @portable
 def steps(value: float, scale: float) -> Integer:
     """Return a value of 0 or more in whole steps."""
     return np.int64(min(value * scale, MOST_STEPS))
+
+
+@portable
+def expected_steps(priority: float, scale: float) -> Integer:
+    """Return a priority of 0 or more, which is an expectation, in whole steps."""
+    return np.int64(min(priority * (scale * EXPECTED), MOST_EXPECTED))
 
 
 @portable
@@ -213,6 +232,17 @@ def isotonic(
 
 
 @portable
+def correct(yielded: Row, held: Row, values: Row, y: float, h: float) -> None:
+    """Find what residents of a side's classes yielded for each step of their priorities.
+
+    To what is known of each, y and h are added. O(CLASSES).
+    """
+    for i in range(CLASSES):
+        own = held[i] + h
+        values[i] = (yielded[i] + y) / own if own > 0.0 else 0.0
+
+
+@portable
 def class_of(
     pool: Pool, side: Integer, priority: float, importance: float, age: Integer
 ) -> Integer:
@@ -241,20 +271,27 @@ def find_values(pool: Pool, now: Integer) -> None:
         )
     left_y, right_y = total(sums[YIELDED]), total(sums[YIELDED + 1])
     left_h, right_h = total(sums[HELD]), total(sums[HELD + 1])
-    y, h = SHARE * (left_y + right_y), SHARE * (left_h + right_h)
+    all_y, all_h = left_y + right_y, left_h + right_h
+    y, h = SHARE * all_y, SHARE * all_h
     for side in range(2):
-        isotonic(
-            sums[YIELDED + side], sums[HELD + side], sums[VALUE + side], sums[BLOCKS],
-            sums[BLOCKS + 1], n[BEGINS], SHARE * ((left_y if side == 0 else right_y) + y),
-            SHARE * ((left_h if side == 0 else right_h) + h),
-        )  # fmt: skip
+        if pool.corrected:
+            correct(
+                sums[YIELDED + side], sums[HELD + side], sums[VALUE + side], COMMON * all_y,
+                COMMON * all_h,
+            )  # fmt: skip
+        else:
+            isotonic(
+                sums[YIELDED + side], sums[HELD + side], sums[VALUE + side], sums[BLOCKS],
+                sums[BLOCKS + 1], n[BEGINS], SHARE * ((left_y if side == 0 else right_y) + y),
+                SHARE * ((left_h if side == 0 else right_h) + h),
+            )  # fmt: skip
 
 
 class Rank(NamedTuple):
     """A tuple's rank (contract, section 2, step 5)."""
 
     value: float
-    """Squared, where tuples of all sides compare by it; else 0."""
+    """Where tuples of all sides compare by it, squared unless corrected; else 0."""
     priority: float
     importance: float
     m: float
@@ -275,10 +312,9 @@ def weighed(value: float, residents: Integer) -> float:
 def across(pool: Pool, rank: Rank, residents: Integer, now: Integer) -> Rank:
     """Return a tuple's rank among those of all sides; its side has so many residents."""
     at = class_of(pool, rank.side, rank.priority, rank.importance, now - rank.ts)
-    return Rank(
-        weighed(pool.sums[VALUE + rank.side, at], residents), rank.priority, rank.importance,
-        rank.m, rank.ts, rank.side, rank.seq,
-    )  # fmt: skip
+    known = pool.sums[VALUE + rank.side, at]
+    value = known * rank.priority if pool.corrected else weighed(known, residents)
+    return Rank(value, rank.priority, rank.importance, rank.m, rank.ts, rank.side, rank.seq)
 
 
 @portable

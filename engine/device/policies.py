@@ -67,8 +67,8 @@ def policy_functions(settings: ReplaySettings) -> PolicyFunctions:
 def _pooling(settings: ReplaySettings) -> Pooling:
     if not settings.pooled:
         return Pooling.NONE
-    by_value = settings.the_policy.across is Across.BY_VALUE
-    return Pooling.BY_VALUE if by_value else Pooling.BY_PRIORITY
+    known = {Across.BY_VALUE: Pooling.BY_VALUE, Across.CORRECTED: Pooling.CORRECTED}
+    return known.get(settings.the_policy.across, Pooling.BY_PRIORITY)
 
 
 def _now(policy: Policy, parameters: dict[str, Value]) -> Callable[..., float]:

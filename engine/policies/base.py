@@ -53,6 +53,8 @@ class Across(StrEnum):
     """By priority."""
     BY_VALUE = "by value"
     """By what residents of their side and of their priority have yielded so far."""
+    CORRECTED = "corrected"
+    """By priority, times what residents have yielded so far for each unit of theirs."""
     NEVER = "never"
 
 

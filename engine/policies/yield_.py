@@ -7,7 +7,7 @@ product is the priority.
 
 from __future__ import annotations
 
-from engine.policies.base import Parameter, Policy, Structure
+from engine.policies.base import Across, Parameter, Policy, Structure
 from gpu_kernels.portable import portable
 
 
@@ -23,6 +23,7 @@ POLICY = Policy(
     source="docs/yield.md",
     summary="importance a tick that a tuple is expected to yield, estimated from all that arrives",
     structure=Structure.VALUED,
+    across=Across.CORRECTED,
     estimates=False,
     parameters=(
         Parameter(

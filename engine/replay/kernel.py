@@ -94,8 +94,6 @@ def replay_alone(
     m = np.float64(theirs.residents)
     if is_shared(pool):
         note_outputs(pool, rules, arrivals, i, i + 1, opposite, keys, None, side, now)
-        left_memory, right_memory = (memory, opposite) if side == 0 else (opposite, memory)
-        find_values(pool, rules, left_memory, right_memory, now)
     if theirs.head != NONE:
         if now >= rules.start_ts:
             probe_residents(
@@ -110,6 +108,8 @@ def replay_alone(
         elif rules.structure == _VALUED:
             valued.match(opposite, np.int64(theirs.head), np.int64(theirs.residents), now)
     if is_shared(pool):
+        left_memory, right_memory = (memory, opposite) if side == 0 else (opposite, memory)
+        find_values(pool, rules, left_memory, right_memory, now)
         pooled.admit(
             rules, pool, memory, opposite, keys, None, None, side, arrivals, i, seq, m, now,
             priority_at_arrival,
@@ -283,12 +283,12 @@ def replay(
                 phase, cursor = _LATE_LEFT, i
                 continue
         else:
-            note_matches(rules, left_memory, right, j, stop, keys, right_partners, _LEFT, now)
-            note_matches(rules, right_memory, left, i, end, keys, left_partners, _RIGHT, now)
             note_yield(
                 rules, left_memory, right_memory, keys, left_partners, right_partners, left, i, end,
                 right, j, stop, now, pool,
             )  # fmt: skip
+            note_matches(rules, left_memory, right, j, stop, keys, right_partners, _LEFT, now)
+            note_matches(rules, right_memory, left, i, end, keys, left_partners, _RIGHT, now)
         clear(left, i, end, keys, _LEFT, left_memory)
         clear(right, j, stop, keys, _RIGHT, right_memory)
         i, j = end, stop

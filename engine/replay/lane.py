@@ -104,8 +104,8 @@ class LaneReplay:
         self._pool = self.settings.pool(profile, budget)
         if self._pool is not None and plan is not None:
             self._pool = self._pool._replace(calibrated=False)
-        compared = self._pool is not None and self._pool.calibrated
-        classes = pool.CLASSES if compared else 0
+        counted = self._pool is not None and self._pool.calibrated and not self._pool.corrected
+        classes = pool.CLASSES if counted else 0
         self._memories = (
             join_memory(self.rules.budget_left, structure, curves[0], buckets, classes=classes),
             join_memory(self.rules.budget_right, structure, curves[1], buckets, classes=classes),

@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.facts.key_links import KeyLinks, linked_key, next_link, span
 from engine.policies import Structure, dgl
-from engine.replay import layout
+from engine.replay import layout, valued
 from engine.replay.layout import Arrivals, Memory, ReplayRules
 from engine.replay.memory import class_place
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth, outlined
@@ -17,13 +17,19 @@ from gpu_kernels.pool import FRESH, MOST, MOST_BOTH, NUMBERS, RESIDENTS, Pool, s
 _find_values = outlined(shared.find_values)
 """Compiled without reference counts, as whatever takes arrays."""
 _class_of, _recency = kernel(shared.class_of), kernel(shared.recency)
-_DECAY = int(Structure.DECAY)
+_expected_steps = kernel(shared.expected_steps)
+_DECAY, _VALUED = int(Structure.DECAY), int(Structure.VALUED)
 
 
 @kernel
 def is_shared(pool: Pool | None) -> bool:
     """Return whether both sides have one memory."""
     return pool is not None and pool.memory >= 0
+
+
+@kernel
+def _lifetime(pool: Pool, side: Integer) -> Integer:
+    return pool.lifetime_left if side == 0 else pool.lifetime_right
 
 
 @kernel
@@ -40,7 +46,7 @@ def note_class(
     pool: Pool, rules: ReplayRules, memory: Memory, side: Integer, at: Integer, now: Integer
 ) -> None:
     """Note the class of a tuple that has just been admitted."""
-    if pool.calibrated:
+    if pool.calibrated and rules.structure != _VALUED:
         slot = memory.slots[nth(at)]
         own = _class(pool, rules, slot, side, now)
         memory.classes[nth(class_place(np.int64(slot.place)))] = own
@@ -65,10 +71,32 @@ def _note_key(
                 ts = memory.slots[nth(at)].ts
                 older = ts < now
                 if by_age:
-                    own = _recency(
-                        now - ts, pool.lifetime_left if side == 0 else pool.lifetime_right
-                    )
+                    own = _recency(now - ts, _lifetime(pool, side))
             if older:
+                theirs = memory.cells[nth(layout.CELL_FLOATS * cell + position)]
+                value = combined(rules.combine, importance, theirs)
+                pool.n[FRESH + side, own] += steps(value, pool.scale)
+        held = layout.CELL
+        cell = np.int64(memory.links[nth(layout.CELL_INTS * cell + layout.CELL_NEXT)])
+
+
+@kernel
+def _note_valued(
+    pool: Pool, rules: ReplayRules, importance: float, memory: Memory, side: Integer, head: Integer,
+    residents: Integer, now: Integer,
+) -> None:  # fmt: skip
+    """Note what a side's residents of one key yield with an arrival, by their priorities now.
+
+    O(their number). None is behind in its bucket of age.
+    """
+    cell = head
+    held = ((residents - 1) & (layout.CELL - 1)) + 1
+    while cell != NONE:
+        for position in range(held):
+            at = np.int64(memory.links[nth(layout.CELL_INTS * cell + layout.CELL_SLOTS + position)])
+            if memory.slots[nth(at)].ts < now:
+                priority = valued.priority_of(memory, at)
+                own = _class_of(pool, side, priority, 0.0, now - memory.slots[nth(at)].ts)
                 theirs = memory.cells[nth(layout.CELL_FLOATS * cell + position)]
                 value = combined(rules.combine, importance, theirs)
                 pool.n[FRESH + side, own] += steps(value, pool.scale)
@@ -83,12 +111,19 @@ def note_outputs(
 ) -> None:  # fmt: skip
     """Note what the opposite residents yield with this instant's arrivals of a side."""
     if pool is not None and pool.calibrated:
+        if rules.structure == _VALUED and begin < end:
+            valued.grow_older(opposite, now, _lifetime(pool, 1 - side))
         i = begin
         while i < end:
             place, stop = span(partners, np.int64(arrivals.key[nth(i)]))
             while place < stop:
                 theirs = keys[nth(2 * linked_key(partners, place) + 1 - side)]
-                if theirs.head != NONE:
+                if theirs.head != NONE and rules.structure == _VALUED:
+                    _note_valued(
+                        pool, rules, arrivals.importance[nth(i)], opposite, 1 - side,
+                        np.int64(theirs.head), np.int64(theirs.residents), now,
+                    )  # fmt: skip
+                elif theirs.head != NONE:
                     _note_key(
                         pool, rules, arrivals.importance[nth(i)], opposite, 1 - side,
                         np.int64(theirs.head), np.int64(theirs.residents), now,
@@ -117,14 +152,32 @@ def _count_residents(
         at = np.int64(slot.newer)
 
 
+@outlined
+def _add_expected(pool: Pool, memory: Memory, side: Integer, now: Integer) -> None:
+    """Add up the priorities of a side's residents by class. O(residents)."""
+    valued.grow_older(memory, now, _lifetime(pool, side))
+    found = pool.n[RESIDENTS + side]
+    at = memory.n[layout.OLDEST]
+    while at != NONE:
+        slot = memory.slots[nth(at)]
+        priority = valued.priority_of(memory, at)
+        own = _class_of(pool, side, priority, 0.0, now - np.int64(slot.ts))
+        found[own] += _expected_steps(priority, pool.priority_scale)
+        at = np.int64(slot.newer)
+
+
 @kernel
 def find_values(
     pool: Pool | None, rules: ReplayRules, left_memory: Memory, right_memory: Memory, now: Integer
 ) -> None:
     """Find the values of classes anew if it is time to, before step 5."""
     if pool is not None and pool.calibrated and shared.values_due(pool, now):
-        _count_residents(pool, rules, left_memory, np.int64(0), now)
-        _count_residents(pool, rules, right_memory, np.int64(1), now)
+        if rules.structure == _VALUED:
+            _add_expected(pool, left_memory, np.int64(0), now)
+            _add_expected(pool, right_memory, np.int64(1), now)
+        else:
+            _count_residents(pool, rules, left_memory, np.int64(0), now)
+            _count_residents(pool, rules, right_memory, np.int64(1), now)
         _find_values(pool, now)
 
 

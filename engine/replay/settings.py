@@ -178,10 +178,12 @@ class ReplaySettings(PolicySettings):
             return None
         return pool_of(
             sum(budget),
-            calibrated=self.the_policy.across is Across.BY_VALUE,
+            calibrated=self.the_policy.across in (Across.BY_VALUE, Across.CORRECTED),
+            corrected=self.the_policy.across is Across.CORRECTED,
             unit=max(side.mean_importance for side in profile),
             by_importance=self._ties_by_importance,
-            counts=self.the_policy.value_kind is ValueKind.COUNT,
+            counts=self.the_policy.value_kind is ValueKind.COUNT
+            or self.the_policy.across is Across.CORRECTED,
             lifetimes=(self.window_left + 1, self.window_right + 1),
             t0=profile.t0,
         )

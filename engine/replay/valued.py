@@ -130,7 +130,14 @@ def leave(memory: Memory, at: Integer) -> None:
 
 
 @kernel
-def _grow_older(memory: Memory, now: Integer, lifetime: Integer) -> None:
+def priority_of(memory: Memory, at: Integer) -> float:
+    """Return the priority of a resident that is in the bucket of its age."""
+    best = memory.table[nth(_group(memory, at))]
+    return yield_.priority(memory.slots[nth(at)].priority, best)
+
+
+@kernel
+def grow_older(memory: Memory, now: Integer, lifetime: Integer) -> None:
     """Move residents whose age has passed the edge of their bucket to the next one."""
     runs, buckets = memory.runs, memory.table.size // 2
     for i in range(buckets):
@@ -154,7 +161,7 @@ def _precedes(memory: Memory, at: Integer, other: Integer) -> bool:
 @kernel
 def least(memory: Memory, now: Integer, lifetime: Integer) -> tuple[Integer, float]:
     """Return (slot, its priority) of least rank: (priority, value, -ts, -row)."""
-    _grow_older(memory, now, lifetime)
+    grow_older(memory, now, lifetime)
     runs, groups = memory.runs, memory.table.size
     lowest = _NEVER
     for group in range(groups):
@@ -164,10 +171,7 @@ def least(memory: Memory, now: Integer, lifetime: Integer) -> tuple[Integer, flo
         at = runs[_ROOT, group] if runs[_LOWEST, group] == lowest else np.int64(NONE)
         if at != NONE and (found == NONE or _precedes(memory, at, found)):
             found = at
-    if found == NONE:
-        return found, 0.0
-    best = memory.table[nth(_group(memory, found))]
-    return found, yield_.priority(memory.slots[nth(found)].priority, best)
+    return found, 0.0 if found == NONE else priority_of(memory, found)
 
 
 @kernel

@@ -123,7 +123,7 @@ def _replay(
     )  # fmt: skip
     per_block = team.per_block
     valued = policy.ranking == Ranking.VALUED
-    pooled, by_value = policy.pooling != Pooling.NONE, policy.pooling == Pooling.BY_VALUE
+    pooled, by_value = policy.pooling != Pooling.NONE, policy.pooling.learns
     count_residents = make_count_residents(team, policy)
     floats_shared, integers_shared = team.scratch
 
@@ -210,11 +210,11 @@ def _replay(
             if (by_value or counted) and lane.after_admission == 0:
                 outputs, high, rest = probe(
                     streams, slots, lane, left, right, counters, i, stop_i, right_used, FOREVER,
-                    outputs, high, rest, pool, now, counted,
+                    outputs, high, rest, pool, right_tables, now, counted,
                 )  # fmt: skip
                 outputs, high, rest = probe(
                     streams, slots, lane, right, left, counters, j, stop_j, left_used, FOREVER,
-                    outputs, high, rest, pool, now, counted,
+                    outputs, high, rest, pool, left_tables, now, counted,
                 )  # fmt: skip
             left_decides = left_held + (stop_i - i) > left.budget
             right_decides = right_held + (stop_j - j) > right.budget
@@ -233,8 +233,10 @@ def _replay(
             if by_value:
                 sync()
                 if values_due(pool, now):
-                    count_residents(streams, slots, lane, left, pool, left_used, now)
-                    count_residents(streams, slots, lane, right, pool, right_used, now)
+                    count_residents(streams, slots, lane, left, pool, left_tables, left_used, now)
+                    count_residents(
+                        streams, slots, lane, right, pool, right_tables, right_used, now
+                    )
                     sync()
                     if rank() == 0:
                         find_values(pool, now)
@@ -267,11 +269,11 @@ def _replay(
             if (by_value or counted) and lane.after_admission != 0:
                 outputs, high, rest = probe(
                     streams, slots, lane, left, right, counters, i, stop_i, right_used, j,
-                    outputs, high, rest, pool, now, counted,
+                    outputs, high, rest, pool, right_tables, now, counted,
                 )  # fmt: skip
                 outputs, high, rest = probe(
                     streams, slots, lane, right, left, counters, j, stop_j, left_used, i,
-                    outputs, high, rest, pool, now, counted,
+                    outputs, high, rest, pool, left_tables, now, counted,
                 )  # fmt: skip
             if valued and lane.after_admission != 0:
                 update(

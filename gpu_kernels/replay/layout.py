@@ -41,6 +41,13 @@ class Pooling(IntEnum):
     BY_PRIORITY = 1
     BY_VALUE = 2
     """By what residents have yielded, see `gpu_kernels.pool`."""
+    CORRECTED = 3
+    """By priority, corrected by what residents have yielded, see there."""
+
+    @property
+    def learns(self) -> bool:
+        """Whether what residents yield is noted."""
+        return self >= Pooling.BY_VALUE
 
 
 @portable

@@ -19,6 +19,7 @@ from gpu_kernels.pool import (
     SUMS,
     Pool,
     class_of,
+    expected_steps,
     steps,
 )
 from gpu_kernels.portable import Integer, portable
@@ -28,17 +29,19 @@ from gpu_kernels.replay.layout import (
     LaneSide,
     LaneStreams,
     PolicyFunctions,
+    Pooling,
     Ranking,
     Slots,
 )
+from gpu_kernels.replay.priorities import best_rate
 from gpu_kernels.teams import Team
 
 AnyPool: TypeAlias = Any
 """A `Pool`; None where each side has its memory."""
 _SCALES = SUMS[0]
 """A row behind `Pool.sums`, of the two scales."""
-_MEMORY, _LEFT, _RIGHT, _BY_IMPORTANCE = range(CLASSES - 4, CLASSES)
-"""Columns of `Pool.n`, in its row NUMBERS: M, lifetimes, and what breaks ties."""
+_MEMORY, _LEFT, _RIGHT, _CORRECTED, _BY_IMPORTANCE = range(CLASSES - 5, CLASSES)
+"""Columns of `Pool.n`, in its row NUMBERS: M, lifetimes, how values are found, what breaks ties."""
 
 
 def pool_columns(pools: Sequence[Pool]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -56,7 +59,8 @@ def pool_columns(pools: Sequence[Pool]) -> tuple[NDArray[np.float64], NDArray[np
         own[_SCALES, :2] = pool.scale, pool.priority_scale
         numbers[:] = pool.n
         numbers[NUMBERS, _MEMORY:] = (
-            pool.memory, pool.lifetime_left, pool.lifetime_right, pool.by_importance
+            pool.memory, pool.lifetime_left, pool.lifetime_right, pool.corrected,
+            pool.by_importance,
         )  # fmt: skip
     return floats, integers
 
@@ -67,6 +71,7 @@ def pool_at(floats: Array, integers: Array, number: Integer) -> Pool:
     return Pool(
         integers[number, NUMBERS, _MEMORY],
         True,
+        integers[number, NUMBERS, _CORRECTED] != 0,
         integers[number, NUMBERS, _BY_IMPORTANCE] != 0,
         floats[number, _SCALES, 0],
         floats[number, _SCALES, 1],
@@ -77,67 +82,68 @@ def pool_at(floats: Array, integers: Array, number: Integer) -> Pool:
     )
 
 
-def _make_first(policy: PolicyFunctions) -> Any:  # noqa: ANN401
-    """Return the function that gives a resident's priority at admission, where it is asked for.
+def _make_priority(policy: PolicyFunctions) -> Any:  # noqa: ANN401
+    """Return the function that gives the priority of a resident that its class goes by.
 
-    It stands in the slot: a ranking by matches leaves it there, and DGL's follows from m.
+    That of the moment where it is an expectation, else that at admission, where it is asked for. It
+    stands in the slot: a ranking by matches leaves it there, and DGL's follows from m.
     """
-    decaying, initial = policy.ranking == Ranking.DECAYING, policy.initial
+    ranking, initial, valued = policy.ranking, policy.initial, policy.valued
 
     @device_function
-    def first(
-        streams: LaneStreams, slots: Slots, lane: Lane, place: Integer, index: Integer
-    ) -> float:
-        if decaying:
+    def priority_of(
+        streams: LaneStreams, slots: Slots, lane: Lane, side: LaneSide, tables: Array,
+        place: Integer, index: Integer, now: Integer,
+    ) -> float:  # fmt: skip
+        if ranking == Ranking.DECAYING:
             return initial(streams.importance[index], slots.m[place], lane.by_importance != 0)
+        if ranking == Ranking.VALUED:
+            best = best_rate(tables, side, slots.m[place], now - streams.ts[index])
+            return valued(slots.value[place], best)
         return slots.value[place]
 
-    return first
-
-
-def _make_class(policy: PolicyFunctions) -> Any:  # noqa: ANN401
-    """Return the function that finds a resident's class, by its priority at admission."""
-    first = _make_first(policy)
-
-    @device_function
-    def class_at(
-        streams: LaneStreams, slots: Slots, lane: Lane, pool: Pool, side: Integer, place: Integer,
-        index: Integer, now: Integer,
-    ) -> Integer:  # fmt: skip
-        priority = first(streams, slots, lane, place, index)
-        return class_of(pool, side, priority, streams.importance[index], now - streams.ts[index])
-
-    return class_at
+    return priority_of
 
 
 def make_yielded(policy: PolicyFunctions) -> Any:  # noqa: ANN401
     """Return the function that notes outputs of a resident; several threads may call it."""
-    class_at = _make_class(policy)
+    priority_of = _make_priority(policy)
 
     @device_function
     def yielded(
-        streams: LaneStreams, slots: Slots, lane: Lane, pool: Pool, side: Integer, place: Integer,
-        index: Integer, outputs: Integer, importance: float, now: Integer,
+        streams: LaneStreams, slots: Slots, lane: Lane, side: LaneSide, pool: Pool, tables: Array,
+        place: Integer, index: Integer, outputs: Integer, importance: float, now: Integer,
     ) -> None:  # fmt: skip
-        at = class_at(streams, slots, lane, pool, side, place, index, now)
-        cuda.atomic.add(pool.n, (FRESH + side, at), outputs * steps(importance, pool.scale))
+        priority = priority_of(streams, slots, lane, side, tables, place, index, now)
+        age = now - streams.ts[index]
+        at = class_of(pool, side.number, priority, streams.importance[index], age)
+        cuda.atomic.add(pool.n, (FRESH + side.number, at), outputs * steps(importance, pool.scale))
 
     return yielded
 
 
 def make_count_residents(team: Team, policy: PolicyFunctions) -> Any:  # noqa: ANN401
-    """Return the function that counts a side's residents by class; all threads call it."""
-    rank, width, class_at = team.rank, team.width, _make_class(policy)
+    """Return the function that counts a side's residents by class; all threads call it.
+
+    Where priorities are expectations it adds them up.
+    """
+    rank, width, priority_of = team.rank, team.width, _make_priority(policy)
+    corrected = policy.pooling == Pooling.CORRECTED
 
     @device_function
     def count_residents(
-        streams: LaneStreams, slots: Slots, lane: Lane, side: LaneSide, pool: Pool, used: Integer,
-        now: Integer,
+        streams: LaneStreams, slots: Slots, lane: Lane, side: LaneSide, pool: Pool, tables: Array,
+        used: Integer, now: Integer,
     ) -> None:  # fmt: skip
         for place in range(side.slots + rank(), side.slots + used, width):
             index = np.int64(slots.arrival[place])
             if index >= 0:
-                at = class_at(streams, slots, lane, pool, side.number, place, index, now)
-                cuda.atomic.add(pool.n, (RESIDENTS + side.number, at), 1)
+                priority = priority_of(streams, slots, lane, side, tables, place, index, now)
+                age = now - streams.ts[index]
+                at = class_of(pool, side.number, priority, streams.importance[index], age)
+                amount = np.int64(1)
+                if corrected:
+                    amount = expected_steps(priority, pool.priority_scale)
+                cuda.atomic.add(pool.n, (RESIDENTS + side.number, at), amount)
 
     return count_residents

@@ -22,7 +22,6 @@ from gpu_kernels.replay.layout import (
     LaneSide,
     LaneStreams,
     PolicyFunctions,
-    Pooling,
     Ranking,
     Slots,
 )
@@ -96,7 +95,7 @@ def make_pooled_admit(team: Team, policy: PolicyFunctions, least: Any, facts: bo
     `least` finds a side's resident of least rank, free slots apart.
     """
     rank, width, sync = team.rank, team.width, team.sync
-    by_value, newest_first = policy.pooling == Pooling.BY_VALUE, policy.ranking == Ranking.VALUED
+    by_value, newest_first = policy.pooling.learns, policy.ranking == Ranking.VALUED
     drop, first_free = _make_drop(facts), _make_first_free(team)
     least_of, rank_of = _make_ranked(team, policy, least)
 

@@ -19,7 +19,6 @@ from gpu_kernels.replay.layout import (
     LaneSide,
     LaneStreams,
     PolicyFunctions,
-    Pooling,
     Ranking,
     Slots,
 )
@@ -61,7 +60,7 @@ def make_steps(team: Team, policy: PolicyFunctions, facts: bool) -> Steps:
     rank, sync, total, least = team.rank, team.sync, team.total, team.least
     width = team.width
     counts_arrivals = policy.ranking in {Ranking.BY_MATCHES, Ranking.ANY}
-    by_value = policy.pooling == Pooling.BY_VALUE
+    by_value = policy.pooling.learns
     yielded = make_yielded(policy)
 
     @device_function
@@ -168,13 +167,14 @@ def make_steps(team: Team, policy: PolicyFunctions, facts: bool) -> Steps:
     def probe(
         streams: LaneStreams, slots: Slots, lane: Lane, side: LaneSide, opposite: LaneSide,
         counters: Array, at: Integer, stop: Integer, used: Integer, before: Integer, found: Integer,
-        high: float, rest: float, pool: AnyPool, now: Integer, counted: bool,
+        high: float, rest: float, pool: AnyPool, tables: Array, now: Integer, counted: bool,
     ) -> tuple[Integer, float, float]:  # fmt: skip
         """Join the rows `at` to `stop` with the opposite residents whose row is under `before`.
 
         Each thread adds the outputs of its slots to its own `found` and sum of importance. Through
         facts the counters of arrivals tell at once how many join a resident, and which, where only
-        one has arrived. One memory BY_VALUE also notes what residents yield, `counted` or not.
+        one has arrived. One memory that learns also notes what residents yield, `counted` or not;
+        `tables` are of the opposite side.
         """
         for row in range(at, stop):
             key = streams.key[row]
@@ -195,7 +195,7 @@ def make_steps(team: Team, policy: PolicyFunctions, facts: bool) -> Steps:
                                     high, rest = neumaier(high, rest, np.float64(pairs) * term)
                                 if by_value:
                                     yielded(
-                                        streams, slots, lane, pool, opposite.number, place, index,
+                                        streams, slots, lane, opposite, pool, tables, place, index,
                                         pairs, term, now,
                                     )  # fmt: skip
                     elif slots.key[place] == key and index >= 0 and index < before:
@@ -205,7 +205,7 @@ def make_steps(team: Team, policy: PolicyFunctions, facts: bool) -> Steps:
                             high, rest = neumaier(high, rest, term)
                         if by_value:
                             yielded(
-                                streams, slots, lane, pool, opposite.number, place, index,
+                                streams, slots, lane, opposite, pool, tables, place, index,
                                 np.int64(1), term, now,
                             )  # fmt: skip
         return found, high, rest

@@ -341,7 +341,7 @@ def _worth(lane: Lane, item: Item, t: int, residents: int) -> tuple[float, ...]:
     if lane.pool is not None:
         value = lane.pool.value(item.side, item.priority, item.imp, t - item.ts, residents)
     if lane.policy == "yield":
-        return (item.priority, item.value, -item.ts, -item.side, -item.row)
+        return (value, item.priority, item.value, -item.ts, -item.side, -item.row)
     *rank, ts, row = _rank(lane, item)
     return (value, *rank, ts, item.side, row)
 
@@ -351,7 +351,14 @@ def pooled_survivors(
 ) -> list[list[Item]]:
     """Admit the arrivals in order; where one is too many, the lesser of the sides' least goes."""
     if lane.pool is not None:
-        lane.pool.learn(t, [[(item.first, item.imp, item.ts) for item in own] for own in residents])
+        by_now = lane.policy == "yield"
+        lane.pool.learn(
+            t,
+            [
+                [(item.priority if by_now else item.first, item.imp, item.ts) for item in own]
+                for own in residents
+            ],
+        )
     kept = [list(own) for own in residents]
     for side, own in enumerate(arrivals):
         for arrival in own:
@@ -420,7 +427,13 @@ def _noted(lane: Lane, t: int, pairs: list[tuple[Item, Item, int]]) -> list[tupl
         for x, y, _ in pairs:
             older = x if x.ts < t else y
             yielded = combine(lane.combine, x.imp, y.imp)
-            lane.pool.note(older.side, older.first, older.imp, t - older.ts, yielded)
+            first = older.first
+            if lane.estimate is not None and lane.probe == "after_admission":
+                first = older.priority
+            elif lane.estimate is not None:
+                best = lane.estimate.best(older.side, int(older.matched), t - older.ts)
+                first = older.value * best
+            lane.pool.note(older.side, first, older.imp, t - older.ts, yielded)
     return pairs
 
 
@@ -430,13 +443,14 @@ def with_one_memory(lane: Lane) -> Lane:
     if len(budgets) < len(lane.budgets):
         raise ValueError("one memory for all sides has a budget of each, which are added")
     lane = lane._replace(memory=sum(budgets))
-    if lane.policy in {"prob", "simp", "simpprob", "dimpprob", "dgl"}:
+    if lane.policy in {"prob", "simp", "simpprob", "dimpprob", "dgl", "yield"}:
         means = [_mean([item.imp for item in side]) for side in lane.items]
         pool = naive_pool.Pool(
             lane.windows,
             means,
-            counts=lane.policy == "prob",
+            counts=lane.policy in {"prob", "yield"},
             by_importance=_by_importance(lane),
+            corrected=lane.policy == "yield",
             t0=lane.t0,
         )
         lane = lane._replace(pool=pool)
