@@ -54,6 +54,27 @@ def note_class(
 
 
 @kernel
+def _class_at(
+    pool: Pool, rules: ReplayRules, memory: Memory, side: Integer, cell: Integer,
+    position: Integer, now: Integer,
+) -> Integer:  # fmt: skip
+    """Return the class that a resident's outputs count for now; NONE if it has just arrived."""
+    own, by_age = np.int64(NONE), False
+    if rules.structure != _VALUED:
+        own = np.int64(memory.classes[nth(class_place(layout.CELL * cell + position))])
+        by_age = bool(own < shared.LEVELS and not pool.by_importance)
+        if not (rules.after_admission or by_age):
+            return own
+    at = np.int64(memory.links[nth(layout.CELL_INTS * cell + layout.CELL_SLOTS + position)])
+    age = now - memory.slots[nth(at)].ts
+    if age == 0:
+        return np.int64(NONE)
+    if rules.structure == _VALUED:
+        return _class_of(pool, side, valued.priority_of(memory, at), 0.0, age)
+    return _recency(age, _lifetime(pool, side)) if by_age else own
+
+
+@kernel
 def _note_key(
     pool: Pool, rules: ReplayRules, importance: float, memory: Memory, side: Integer, head: Integer,
     residents: Integer, now: Integer,
@@ -63,40 +84,8 @@ def _note_key(
     held = ((residents - 1) & (layout.CELL - 1)) + 1
     while cell != NONE:
         for position in range(held):
-            own = np.int64(memory.classes[nth(class_place(layout.CELL * cell + position))])
-            by_age = own < shared.LEVELS and not pool.by_importance
-            older = True
-            if rules.after_admission or by_age:
-                at = memory.links[nth(layout.CELL_INTS * cell + layout.CELL_SLOTS + position)]
-                ts = memory.slots[nth(at)].ts
-                older = ts < now
-                if by_age:
-                    own = _recency(now - ts, _lifetime(pool, side))
-            if older:
-                theirs = memory.cells[nth(layout.CELL_FLOATS * cell + position)]
-                value = combined(rules.combine, importance, theirs)
-                pool.n[FRESH + side, own] += steps(value, pool.scale)
-        held = layout.CELL
-        cell = np.int64(memory.links[nth(layout.CELL_INTS * cell + layout.CELL_NEXT)])
-
-
-@kernel
-def _note_valued(
-    pool: Pool, rules: ReplayRules, importance: float, memory: Memory, side: Integer, head: Integer,
-    residents: Integer, now: Integer,
-) -> None:  # fmt: skip
-    """Note what a side's residents of one key yield with an arrival, by their priorities now.
-
-    O(their number). None is behind in its bucket of age.
-    """
-    cell = head
-    held = ((residents - 1) & (layout.CELL - 1)) + 1
-    while cell != NONE:
-        for position in range(held):
-            at = np.int64(memory.links[nth(layout.CELL_INTS * cell + layout.CELL_SLOTS + position)])
-            if memory.slots[nth(at)].ts < now:
-                priority = valued.priority_of(memory, at)
-                own = _class_of(pool, side, priority, 0.0, now - memory.slots[nth(at)].ts)
+            own = _class_at(pool, rules, memory, side, cell, position, now)
+            if own != NONE:
                 theirs = memory.cells[nth(layout.CELL_FLOATS * cell + position)]
                 value = combined(rules.combine, importance, theirs)
                 pool.n[FRESH + side, own] += steps(value, pool.scale)
@@ -118,12 +107,7 @@ def note_outputs(
             place, stop = span(partners, np.int64(arrivals.key[nth(i)]))
             while place < stop:
                 theirs = keys[nth(2 * linked_key(partners, place) + 1 - side)]
-                if theirs.head != NONE and rules.structure == _VALUED:
-                    _note_valued(
-                        pool, rules, arrivals.importance[nth(i)], opposite, 1 - side,
-                        np.int64(theirs.head), np.int64(theirs.residents), now,
-                    )  # fmt: skip
-                elif theirs.head != NONE:
+                if theirs.head != NONE:
                     _note_key(
                         pool, rules, arrivals.importance[nth(i)], opposite, 1 - side,
                         np.int64(theirs.head), np.int64(theirs.residents), now,
