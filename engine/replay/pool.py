@@ -11,10 +11,11 @@ from engine.replay.layout import Arrivals, Memory, ReplayRules
 from engine.replay.memory import class_place
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth, outlined
 from gpu_kernels import pool as shared
+from gpu_kernels import pool_rates
 from gpu_kernels.combine import combined
 from gpu_kernels.pool import FRESH, MOST, MOST_BOTH, NUMBERS, RESIDENTS, Pool, steps
 
-_find_values = outlined(shared.find_values)
+_find_values = outlined(pool_rates.find_values)
 """Compiled without reference counts, as whatever takes arrays."""
 _class_of, _recency = kernel(shared.class_of), kernel(shared.recency)
 _expected_steps = kernel(shared.expected_steps)
@@ -155,7 +156,7 @@ def find_values(
     pool: Pool | None, rules: ReplayRules, left_memory: Memory, right_memory: Memory, now: Integer
 ) -> None:
     """Find the values of classes anew if it is time to, before step 5."""
-    if pool is not None and pool.calibrated and shared.values_due(pool, now):
+    if pool is not None and pool.calibrated and pool_rates.values_due(pool, now):
         if rules.structure == _VALUED:
             _add_expected(pool, left_memory, np.int64(0), now)
             _add_expected(pool, right_memory, np.int64(1), now)

@@ -13,10 +13,11 @@ from engine.runtime.jit import Floats, Integer, Ints, Records, kernel, outlined
 from engine.star import layout
 from engine.star.layout import StarState, StarStreams
 from gpu_kernels import pool as shared
-from gpu_kernels.pool import CLASSES, SHARE, scale_of
+from gpu_kernels.pool import CLASSES, scale_of
+from gpu_kernels.pool_rates import SHARE, is_due, isotonic, take_in, total
 
-_class_in, _take_in = outlined(shared.class_in), outlined(shared.take_in)
-_isotonic, _total = outlined(shared.isotonic), outlined(shared.total)
+_class_in, _take_in = outlined(shared.class_in), outlined(take_in)
+_isotonic, _total = outlined(isotonic), outlined(total)
 
 
 class StarPool(NamedTuple):
@@ -105,7 +106,7 @@ def find_values(
     longest = np.int64(0)
     for side in range(pool.lifetime.size):
         longest = max(longest, pool.lifetime[side])
-    if not shared.is_due(pool.last[0], longest, now):
+    if not is_due(pool.last[0], longest, now):
         return
     passed = np.float64(now - pool.last[0])
     pool.last[0] = now

@@ -8,7 +8,7 @@ from functools import cache
 from numba import cuda, float64, int32, int64
 
 from gpu_kernels.compiler import Kernel
-from gpu_kernels.pool import find_values, values_due
+from gpu_kernels.pool_rates import find_values, values_due
 from gpu_kernels.portable import Integer, portable
 from gpu_kernels.replay import layout
 from gpu_kernels.replay.decisions import make_decisions

@@ -40,8 +40,8 @@ AnyPool: TypeAlias = Any
 """A `Pool`; None where each side has its memory."""
 _SCALES = SUMS[0]
 """A row behind `Pool.sums`, of the two scales."""
-_MEMORY, _LEFT, _RIGHT, _CORRECTED, _BY_IMPORTANCE = range(CLASSES - 5, CLASSES)
-"""Columns of `Pool.n`, in its row NUMBERS: M, lifetimes, how values are found, what breaks ties."""
+_CORRECTED, _MEMORY, _LEFT, _RIGHT, _BY_IMPORTANCE = range(CLASSES - 5, CLASSES)
+"""Columns of `Pool.n`, in its row NUMBERS: how values are found, M, lifetimes, what breaks ties."""
 
 
 def pool_columns(pools: Sequence[Pool]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -58,8 +58,8 @@ def pool_columns(pools: Sequence[Pool]) -> tuple[NDArray[np.float64], NDArray[np
         own[:_SCALES] = pool.sums
         own[_SCALES, :2] = pool.scale, pool.priority_scale
         numbers[:] = pool.n
-        numbers[NUMBERS, _MEMORY:] = (
-            pool.memory, pool.lifetime_left, pool.lifetime_right, pool.corrected,
+        numbers[NUMBERS, _CORRECTED:] = (
+            pool.corrected, pool.memory, pool.lifetime_left, pool.lifetime_right,
             pool.by_importance,
         )  # fmt: skip
     return floats, integers

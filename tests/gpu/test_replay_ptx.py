@@ -148,7 +148,7 @@ def test_one_memory_is_compiled_by_value_or_by_priority() -> None:
     every = {functions_of(policy, pooled=True)[:2] for policy in POLICIES}
     assert {ranking for ranking, _ in met} == {ranking for ranking, _ in every}
     assert {functions_of(policy, pooled=True).pooling for policy in POOLED} == {
-        Pooling.BY_PRIORITY, Pooling.BY_VALUE,
+        Pooling.BY_PRIORITY, Pooling.BY_VALUE, Pooling.CORRECTED,
     }  # fmt: skip
     assert {functions_of(policy).pooling for policy in POLICIES} == {Pooling.NONE}
 
