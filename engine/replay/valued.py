@@ -160,7 +160,10 @@ def _precedes(memory: Memory, at: Integer, other: Integer) -> bool:
 
 @kernel
 def least(memory: Memory, now: Integer, lifetime: Integer) -> tuple[Integer, float]:
-    """Return (slot, its priority) of least rank: (priority, value, -ts, -row)."""
+    """Return the slot of least rank, by (priority, value, -ts, -row), and its priority.
+
+    There must be one.
+    """
     grow_older(memory, now, lifetime)
     runs, groups = memory.runs, memory.table.size
     lowest = _NEVER
@@ -168,10 +171,11 @@ def least(memory: Memory, now: Integer, lifetime: Integer) -> tuple[Integer, flo
         lowest = min(lowest, runs[_LOWEST, group])
     found = np.int64(NONE)
     for group in range(groups):
-        at = runs[_ROOT, group] if runs[_LOWEST, group] == lowest else np.int64(NONE)
-        if at != NONE and (found == NONE or _precedes(memory, at, found)):
-            found = at
-    return found, 0.0 if found == NONE else priority_of(memory, found)
+        if runs[_LOWEST, group] == lowest:
+            at = runs[_ROOT, group]
+            if found == NONE or _precedes(memory, at, found):
+                found = at
+    return found, priority_of(memory, found)
 
 
 @kernel
