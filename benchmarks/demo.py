@@ -87,7 +87,7 @@ def compare(rows: int, engine: str) -> list[Content]:
     started = time.perf_counter()
     print(f"engine {engine} is up after {started - begun:.1f} s")
     print("compiling, the first time alone ...", flush=True)
-    for policy in ("dgl", "yield"):  # yield has functions of its own
+    for policy in COMPARED:  # several have functions of their own
         run_replay(job(small, policy), executor)
     spent = time.perf_counter() - started
     print(f"compiled code is there after {spent:.1f} s (in {os.environ['WINNOW_CACHE']})")
