@@ -32,6 +32,8 @@ from gpu_kernels.harvest.formulas import add_comparisons
 from gpu_kernels.harvest.layout import Floats, Ints, Layout
 
 Counts = NDArray[np.uint16]
+ROUNDING = 1e-13
+"""Of about 300 roundings of 1.2e-16 at most, relative to the greatest number in a bound's sums."""
 
 
 class Direction(NamedTuple):
@@ -43,6 +45,15 @@ class Direction(NamedTuple):
     output: Floats
     """`cost`, `output`: (settings,) float64. rate * C_i and rate * N_{i,m}, as the contract's
     formulas give them."""
+
+
+class DualBound(NamedTuple):
+    """The dual's solution: price, bound on O, V of every hop, and a margin for rounding."""
+
+    price: float
+    bound: float
+    values: Floats
+    margin: float
 
 
 @jit
@@ -137,6 +148,18 @@ def best_price(limit: float, least: int, layout: Layout) -> tuple[float, float, 
             break
     scale = max(output_beyond, price * cost_beyond, price * limit)
     return price, scale, within, beyond
+
+
+@jit
+def dual_of(layout: Layout, limit: float, least: int) -> tuple[DualBound, Ints]:
+    """Return the dual's solution, and the feasible setting that it comes with."""
+    price, scale, within, _ = best_price(limit, least, layout)
+    values, _ = best_values(price, least, layout)
+    bound = 0.0
+    for i in range(layout.rates.size):
+        bound += layout.rates[i] * values[i, 0]
+    bound += price * limit
+    return DualBound(price, bound, values, ROUNDING * scale), within
 
 
 @jit

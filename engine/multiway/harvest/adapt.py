@@ -228,7 +228,10 @@ def quick_setting(
     """Return the setting of `setting_of` and its plan; None where there is no short way to it."""
     if not is_quick(settings):
         return None
-    found = chosen(shape, throttle, learnt.rates, learnt.comparisons, learnt.passes, learnt.ages)
+    none = np.zeros((0, shape.basic.size - 1), np.int64)
+    found = chosen(
+        shape, throttle, learnt.rates, learnt.comparisons, learnt.passes, learnt.ages, none
+    )
     return (named(found, shape), found.plan) if found.counts.size else None
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.multiway.fractions.optimise import MOST, searched
+from engine.multiway.fractions.exact_search import MOST, searched
 from engine.multiway.harvest.layout import Plans, ReadPlan
 from engine.multiway.harvest.learner import all_scaled_down
 from engine.multiway.harvest.learnt_layout import JoinShape, layout_of, plan_of_counts
@@ -42,7 +42,7 @@ class Chosen(NamedTuple):
 @jit
 def chosen(
     shape: JoinShape, throttle: float, rates: Floats, comparisons: Floats, passes: Floats,
-    ages: Floats,
+    ages: Floats, hint: Ints,
 ) -> Chosen:  # fmt: skip
     """Return the setting that harvests most, by the exact optimiser and the ages of matches.
 
@@ -53,6 +53,8 @@ def chosen(
         z; if it is 1, everything is read.
     rates, comparisons, passes, ages
         See `engine.multiway.harvest.learner.Learnt`.
+    hint : (m, m - 1) or (0, m - 1) int64
+        The counts of the interval before, if there are any.
     """
     layout, rankings = layout_of(shape, rates, comparisons, passes, ages)
     counts = np.zeros((0, rates.size - 1), np.int64)
@@ -61,7 +63,7 @@ def chosen(
         for i in range(counts.shape[0]):
             counts[i] = shape.basic[shape.orders[i]]
     elif np.isfinite(layout.full_cost[0] + layout.full_output[0]):
-        found = searched(layout, throttle * layout.full_cost[0], 0, MOST)
+        found = searched(layout, throttle * layout.full_cost[0], 0, MOST, hint)
         if found.output != NONE_OUTPUT:
             counts = found.counts
     if counts.shape[0] == 0:
@@ -141,7 +143,7 @@ def plans_ahead(
             _adapted(given, own, rates, comparisons, passes, ages, lags)
         if own + 1 == size or not short:
             break
-        found = chosen(shape, throttle, rates, comparisons, passes, ages)
+        found = chosen(shape, throttle, rates, comparisons, passes, ages, last.counts)
         if found.counts.shape[0] == 0:
             break
         last, plan = found, found.plan

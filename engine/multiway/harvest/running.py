@@ -96,7 +96,7 @@ def run_on(
         elif why == layout.MORE and not ready and quick.adapts:
             found = chosen(
                 quick.shape, adapting.throttle[0], adapting.rates, adapting.comparisons,
-                adapting.passes, adapting.ages,
+                adapting.passes, adapting.ages, last.counts,
             )  # fmt: skip
             if found.counts.shape[0]:
                 last, ready = found, True

@@ -18,11 +18,22 @@ from harvest_cases import (
     tabulated,
 )
 
-from engine.multiway.fractions.dual import best_price, best_values, most_output, near
+from engine.multiway.fractions.branching import best_of_few
+from engine.multiway.fractions.dual import (
+    Direction,
+    DualBound,
+    best_price,
+    best_values,
+    dual_of,
+    most_output,
+    near,
+    relaxed,
+)
+from engine.multiway.fractions.exact_search import MOST, Optimum, searched
 from engine.multiway.fractions.exhaustive import best_settings
 from engine.multiway.fractions.greedy import greedy, totals
-from engine.multiway.fractions.merging import undominated
-from engine.multiway.fractions.optimise import MOST, Optimum, best_setting, searched, upper_bound
+from engine.multiway.fractions.merging import Slack, merge, undominated
+from engine.multiway.fractions.optimise import best_setting, upper_bound
 from engine.multiway.fractions.profile import JoinProfile
 from engine.runtime.errors import SpecError
 from gpu_kernels.harvest.layout import Layout, flatten
@@ -178,7 +189,7 @@ def test_large_joins_are_proven(m: int, n: int) -> None:
 def test_with_little_work_it_gives_a_good_setting_and_an_honest_bound() -> None:
     unproven = 0
     for seed in range(6):
-        join = large_join(seed, 4, 8)
+        join = large_join(seed, 5, 12)
         limit = join.limit(0.15)
         best = best_setting(join, limit)
         assert best is not None
@@ -238,6 +249,76 @@ def test_near_the_bound_no_setting_is_missed(least: int) -> None:
                 assert few[0] == -1
 
 
+def parts_of(
+    layout: Layout, limit: float, floor: float
+) -> tuple[tuple[Direction, ...], DualBound]:
+    """Return the settings of each direction that settings of the join within a limit can have."""
+    dual, _ = dual_of(layout, limit, 0)
+    directions = []
+    for i, rate in enumerate(layout.rates.tolist()):
+        least = rate * dual.values[i, 0] - (dual.bound - floor) - 2 * dual.margin
+        parts = near(i, dual.price, least, limit, 10**6, 0, layout, dual.values)[1:]
+        directions.append(Direction(*parts))
+    return tuple(directions), dual
+
+
+def test_few_parts_tried_one_by_one_give_what_their_merge_gives() -> None:
+    met = 0
+    for seed in range(30):
+        for m, most in ((2, 12), (3, 5), (4, 2)):
+            for make in (drawn_join, exact_join):
+                join = profile(make(seed, m, most))
+                layout = flatten([join.terms])
+                for throttle in (0.1, 0.4, 0.8):
+                    limit = join.limit(throttle)
+                    best = best_setting(join, limit)
+                    assert best is not None
+                    for floor in (0.0, best.output, np.nextafter(best.output, np.inf)):
+                        directions, dual = parts_of(layout, limit, floor)
+                        found = best_of_few(directions, layout.rates, dual, limit, floor)
+                        if not found.whole:
+                            continue
+                        around = [tuple(relaxed(directions, backwards)) for backwards in (False, True)]
+                        slack = Slack(1e-13 * limit, dual.margin)
+                        merged = merge(directions, *around, limit, floor, slack, 10**6)
+                        if floor > best.output:
+                            assert max(found.output, merged.output) <= best.output
+                            continue
+                        met += 1
+                        assert found.parts.tolist() == merged.parts.tolist()
+                        assert (found.cost, found.output) == (merged.cost, merged.output)
+                        assert found.output == best.output
+    assert met > 800
+
+
+def test_too_many_parts_are_left_to_the_merge() -> None:
+    join = large_join(1, 4, 8)
+    layout, limit = flatten([join.terms]), join.limit(0.5)
+    directions, dual = parts_of(layout, limit, 0.0)
+    assert not best_of_few(directions, layout.rates, dual, limit, 0.0).whole
+
+
+@pytest.mark.parametrize("least", [0, 1])
+def test_no_hint_changes_the_optimum(least: int) -> None:
+    draw = np.random.default_rng(least)
+    for seed in range(20):
+        for make in (drawn_join, exact_join):
+            join = profile(make(seed, 3, 5))
+            layout = flatten([join.terms])
+            for throttle in THROTTLES:
+                limit = join.limit(throttle)
+                best = best_setting(join, limit, least=least)
+                basic = np.array([[join.basic[other] for other in own] for own in join.orders])
+                hints = [draw.integers(least, basic + 1) for _ in range(3)]
+                for hint in [*hints, *([] if best is None else [best.counts])]:
+                    found = searched(layout, limit, least, MOST, hint)
+                    if best is None:
+                        assert found.output < 0
+                        continue
+                    assert found.counts.tolist() == best.counts.tolist()
+                    assert found[1:] == best[1:]
+
+
 def test_the_most_output_has_no_count_too_many() -> None:
     scores = (((1.0, 0.0, 0.0, 0.0),), ((0.0, 2.0, 2.0, 0.0),))
     join = JoinProfile((1, 1), (4, 4), (4, 4), ((1,), (0,)), ((1, 1), (1, 1)), scores)
@@ -257,7 +338,7 @@ def test_outputs_too_small_to_add_up_end_the_search() -> None:
         np.array([0, 3]), np.arange(0, 7, 2), np.arange(0, 67, 11), rates, used, passed,
         *full,
     )  # fmt: skip
-    found = searched(layout, 17.955382664103, 0, MOST)
+    found = searched(layout, 17.955382664103, 0, MOST, np.zeros((0, 2), np.int64))
     assert totals(found.counts, layout) == (found.cost, found.output)
     assert 0 < found.cost <= 17.955382664103
     assert found.output > 0
