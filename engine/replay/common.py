@@ -25,6 +25,9 @@ longer to load."""
 LANE_TUPLES = 100_000
 """Lanes of more never begin with it."""
 _REPLAYED: Counter[tuple[type, bool]] = Counter()
+_ASKED: dict[tuple[Any, ...], tuple[int, bool]] = {}
+"""By kernel and what it takes: how many tuples of the kind had been replayed when the disk was
+asked for it, and whether it was there."""
 
 
 class Kernels:
@@ -70,15 +73,31 @@ class Kernels:
         return self._own if self._settled else self._common
 
     def _is_spared(self, replayed: int, arguments: tuple[Any, ...]) -> bool:
-        """Return whether the kernel for all is to be taken; the disk is asked once a lane."""
+        """Return whether the kernel for all is to be taken; a lane asks the disk once at most."""
         if replayed > TUPLES:
             return False
         if self._there is None:
-            self._there = _is_there(self._common, arguments)
+            self._there = _was_there(self._common, arguments, replayed)
         if self._asked or (self._there and replayed <= FEW):
             return True
         self._asked = True
-        return (self._spares or self._there) and not _is_there(self._own, arguments)
+        return (self._spares or self._there) and not _was_there(self._own, arguments, replayed)
+
+
+def _was_there(
+    ends: tuple[ReplayRules, Pool | None], arguments: tuple[Any, ...], replayed: int
+) -> bool:
+    """Return whether a kernel was there when the disk was last asked.
+
+    To ask takes as long as to replay thousands of tuples, and a lane may hold ten. So the disk is
+    asked again only when twice as many tuples of the kind have been replayed.
+    """
+    kinds = [own if callable(own) else type(own) for own in (*ends, *arguments)]
+    before, there = _ASKED.get(tuple(kinds), (0, False))
+    if not there and replayed >= 2 * before:
+        there = _is_there(ends, arguments)
+        _ASKED[tuple(kinds)] = replayed, there
+    return there
 
 
 def _is_there(ends: tuple[ReplayRules, Pool | None], arguments: tuple[Any, ...]) -> bool:

@@ -249,9 +249,7 @@ def test_near_the_bound_no_setting_is_missed(least: int) -> None:
                 assert few[0] == -1
 
 
-def parts_of(
-    layout: Layout, limit: float, floor: float
-) -> tuple[tuple[Direction, ...], DualBound]:
+def parts_of(layout: Layout, limit: float, floor: float) -> tuple[tuple[Direction, ...], DualBound]:
     """Return the settings of each direction that settings of the join within a limit can have."""
     dual, _ = dual_of(layout, limit, 0)
     directions = []
@@ -278,7 +276,9 @@ def test_few_parts_tried_one_by_one_give_what_their_merge_gives() -> None:
                         found = best_of_few(directions, layout.rates, dual, limit, floor)
                         if not found.whole:
                             continue
-                        around = [tuple(relaxed(directions, backwards)) for backwards in (False, True)]
+                        around = [
+                            tuple(relaxed(directions, backwards)) for backwards in (False, True)
+                        ]
                         slack = Slack(1e-13 * limit, dual.margin)
                         merged = merge(directions, *around, limit, floor, slack, 10**6)
                         if floor > best.output:

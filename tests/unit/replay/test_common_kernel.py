@@ -46,6 +46,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     monkeypatch.setattr(common, "LANE_TUPLES", 10**9)
     monkeypatch.setattr(common, "FEW", 0)
     monkeypatch.setattr(common, "_REPLAYED", Counter())
+    monkeypatch.setattr(common, "_ASKED", {})
     monkeypatch.setattr(common, "_is_there", lambda ends, _: isinstance(ends[0], CommonRules))
     return found
 
@@ -153,6 +154,22 @@ def test_the_disk_is_asked_once_a_lane(used: list[bool], monkeypatch: pytest.Mon
     run(CASE, step=1)
     assert used == [True] * 3
     assert len(asked) == 2
+
+
+def test_the_disk_is_asked_seldom_for_lanes_of_few_tuples(
+    used: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Counter[bool]()
+
+    def is_there(ends: tuple[Any, Any], _: Any) -> bool:
+        asked[isinstance(ends[0], CommonRules)] += 1
+        return False
+
+    monkeypatch.setattr(common, "_is_there", is_there)
+    for _ in range(40):
+        run(CASE)
+    assert not any(used)
+    assert asked == {True: 6}  # at 1, 2, 4, 8, 16, and 32 lanes
 
 
 @pytest.mark.parametrize("spares", [False, True])
