@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 
@@ -22,7 +23,8 @@ Pair = tuple[RateCurve, RateCurve]
 _HALF = Fraction(1, 2)
 
 
-class LaneModels(NamedTuple):
+@dataclass(frozen=True)
+class LaneModels:
     """What is expected of the lanes of a job."""
 
     profiles: Sequence[LaneProfile]
@@ -40,12 +42,12 @@ class LaneModels(NamedTuple):
     peaks: Sequence[tuple[int, int]] = ()
     """Of each group's lanes as one, if a memory is a percentage of them."""
 
-    @property
+    @cached_property
     def last_ts(self) -> int:
         """The last tick of both streams."""
         return max(side.last_ts for profile in self.profiles for side in profile if side.rows)
 
-    @property
+    @cached_property
     def ticks(self) -> int:
         """The span of both streams."""
         there = [side for profile in self.profiles for side in profile if side.rows]

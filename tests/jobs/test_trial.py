@@ -203,6 +203,7 @@ def test_an_estimate_is_the_ratio_and_its_linearised_error() -> None:
 def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let stretches be as short as small archives need them."""
     monkeypatch.setattr(stretches, "ROWS", 40)
+    monkeypatch.setattr(stretches, "FEWEST", 0)
 
 
 @guards("engine/jobs/trial", "tests/jobs/test_trial.py")
@@ -277,6 +278,25 @@ def test_long_windows_try_the_first_of_the_list_on_everything(tmp_path: Path) ->
     assert (found.exact, found.stretches) == (True, 0)
     tried = {(one.candidate.policy, one.candidate.split) for one in found.found[0]}
     assert tried == {(policy, "pooled") for policy in POLICIES[:4]}  # 3 + 2 + 1 + 1 times `rows`
+
+
+def test_many_lanes_of_few_tuples_are_not_all_tried(tmp_path: Path) -> None:
+    """A replay of ten tuples takes as long as that of thousands: what it takes to begin and end."""
+    rng = np.random.default_rng(5)
+    for side in ("left", "right"):
+        own = {"t": np.sort(rng.integers(0, 400, 600)), "g": rng.integers(0, 150, 600),
+               "k": rng.integers(0, 3, 600), "i": rng.choice([1.0, 2.0, 9.0], 600)}  # fmt: skip
+        pq.write_table(pa.table(own), tmp_path / f"{side}.parquet")
+    job = opened(tmp_path, partition_by="g")
+    layout = job.laid_out("50%")
+    replays = len(layout.places) * len(job.lanes.files)
+    assert len(job.lanes.files) > 140
+    some = run_trial(layout, job.lanes, tuples=500 * stretches.FEWEST)
+    assert not some.exact
+    assert some.replayed < 0.1 * len(layout.places) * sum(job.lanes.rows)
+    every = run_trial(layout, job.lanes, tuples=3 * replays * stretches.FEWEST)
+    assert every.exact
+    assert every.replayed == len(layout.places) * sum(job.lanes.rows)
 
 
 def test_a_trial_of_counts_ranks_by_counts(tmp_path: Path) -> None:

@@ -17,13 +17,13 @@ from engine.jobs.trial.found import IMPORTANCE, Counted, Pair, Trial, best_of, r
 from engine.jobs.trial.layout import TrialLayout
 from engine.jobs.trial.lead_in import after_lead_in, learns
 from engine.jobs.trial.screened import FINALISTS, finals, memories_of, screens, with_all
-from engine.jobs.trial.stretches import STAGE, Stretch, affordable, drawn
+from engine.jobs.trial.stretches import STAGE, Stretch, affordable, cost_of, drawn
 from engine.runtime.randomness import uniforms
 from gpu_kernels.philox import PURPOSE_STRETCH
 
 TUPLES = 40_000_000
 """Tuples that the candidates of a trial replay together, at most, unless `TUPLES_A_ROW` is more.
-They count by the time that they take: see `WEIGHTS`."""
+They count by the time that they take: see `WEIGHTS` and `stretches.FEWEST`."""
 TUPLES_A_ROW = 4
 """The same for each tuple of the archives."""
 WEIGHTS = {"yield": 3, "age": 2}
@@ -78,6 +78,7 @@ class _Rounds:
     ) -> None:
         self._layout, self._lanes, self._measure = layout, lanes, measure
         self._rows = sum(lanes.rows)
+        self._cost = sum(cost_of(rows) for rows in lanes.rows)
         self._tuples = most_tuples(lanes) if tuples is None else tuples
         self._replays = _Replays(layout, lanes)
         self._start = float(uniforms(seed, PURPOSE_STRETCH, 0, np.zeros(1, np.int64))[0])
@@ -137,7 +138,7 @@ class _Rounds:
 
     def _fits(self, cells: Sequence[int], tuples: float) -> bool:
         """Return whether cells can be replayed on everything."""
-        return not self._rows or sum(self._weights(cells)) * self._rows <= tuples
+        return not self._rows or sum(self._weights(cells)) * self._cost <= tuples
 
     def _on(self, stretches: Sequence[Stretch], draws: Sequence[int], cells: Sequence[int]) -> int:
         """Return the tuples of replays of stretches that have not been made."""
@@ -145,7 +146,7 @@ class _Rounds:
         for at in {*draws}:
             known = self._replays.found[at].cells if at in self._replays.found else {}
             weights = self._weights([cell for cell in cells if cell not in known])
-            total += sum(own * rows for own, rows in zip(weights, stretches[at].rows, strict=True))
+            total += sum(own * cost for own, cost in zip(weights, stretches[at].costs, strict=True))
         return total
 
     def _first_of_list(self) -> Trial:

@@ -23,6 +23,8 @@ BODIES = (4, 2, 1)
 """Windows that a stretch counts: the first of these that leaves enough draws."""
 ROWS = 1_500
 """Tuples that a stretch counts on average, at least: each has a fixed cost too."""
+FEWEST = 2_000
+"""Tuples that a replay counts as, at least: what it takes to begin and end one."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,16 @@ class Stretch(NamedTuple):
     """Tuples that arrive in `ticks`."""
     work: float
     """Its share of the work of all stretches."""
+
+    @property
+    def costs(self) -> tuple[int, int]:
+        """Tuples that its replay counts as, by `LEADS`."""
+        return cost_of(self.rows[0]), cost_of(self.rows[1])
+
+
+def cost_of(rows: int) -> int:
+    """Return the tuples that a replay of so many counts as."""
+    return max(FEWEST, rows)
 
 
 class Blocks(NamedTuple):
@@ -215,9 +227,9 @@ def affordable(
             counts = [np.sum([counts[i] for i in own], axis=0) for own in groups]
         stretches = stretches_of(blocks, counts, exact.start_ts)
         mean = sum(
-            one.work * own * replayed
+            one.work * own * cost
             for one in stretches
-            for own, replayed in zip(weights, one.rows, strict=True)
+            for own, cost in zip(weights, one.costs, strict=True)
         )
         number = int(tuples / max(1.0, mean))
         if number >= DRAWS or length == least:
