@@ -396,6 +396,31 @@ def test_the_few_slices_with_large_values_are_not_missed(tmp_path: Path, how: st
             assert line["high"] - line["low"] < 0.06 * line["estimate"], text
 
 
+def nights_and_days(folder: Path) -> dict[str, str]:
+    """Write archives of six days whose nights are quiet, in row groups of equally many rows."""
+    rng = np.random.default_rng(77)
+    tables = []
+    for rows in (60_000, 12_000):
+        at = rng.integers(0, 6, rows) * 86_400 + rng.beta(3, 2, rows) * 86_400
+        keys = rng.zipf(1.3, rows) % 100
+        tables.append(pa.table({"t": np.sort(at.astype(np.int64)), "k": keys}))
+    return written(folder, tables, 120)
+
+
+def test_a_single_round_goes_by_what_its_slices_came_to(tmp_path: Path) -> None:
+    """Outputs go with pairs; draws by a guess that goes by tuples as well told too much of them."""
+    given = {**nights_and_days(tmp_path), **JOIN, "window": 120}
+    [exact] = winnow.estimate(**given, within="0.0001%").aggregates["count(*)"].to_pylist()
+    truth = exact["estimate"]
+    assert exact["low"] == exact["high"] == truth
+    lines = []
+    for seed in range(60):
+        lines += winnow.estimate(**given, read="20%", seed=seed).aggregates["count(*)"].to_pylist()
+    intervals = [(line["low"], line["high"]) for line in lines if line["low"] is not None]
+    assert len(intervals) >= 54
+    assert np.mean([low <= truth <= high for low, high in intervals]) >= 0.9
+
+
 def test_time_parts_are_told_in_the_zone_of_the_streams(tmp_path: Path) -> None:
     places = {}
     for name, table in zip(("left", "right"), streams(0), strict=True):

@@ -156,7 +156,8 @@ class Estimating(ABC):
                 draws = self._next(own, best[1])
         if best is None:
             raise KeyboardInterrupt
-        if len(rounds) == 1:  # drawn by a guess; what it came to says what slices are worth
+        if len(rounds) == 1 and self.limits.target is None:
+            # drawn by a guess: what it came to says better what slices are worth
             seen = joins.seen(rounds[0]._replace(worth=self.worth))
             best = seen, self.estimates(seen, [])
         return Outcome(*best, rounds, None)
