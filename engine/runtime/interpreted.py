@@ -122,7 +122,7 @@ def interpret(
 
     with _TURN, np.errstate(all="ignore"):
         try:
-            arguments = Arguments(given, pointed_to, fast=fast)
+            arguments = Arguments(given, pointed_to, most, fast=fast)
             own = [arguments.given(each) for each in given]
             _STEPS.fill(most)
             found = arguments.returned(_function(function, fast=fast)(*own))

@@ -17,7 +17,8 @@ from engine.runtime.pointed import Pointed
 _Array = NDArray[Any]
 _MOST, _OF_RECORDS = 1 << 24, 10
 """Bytes that are copied for a call at most; those of records count for more."""
-_STEPS_OF_RECORD = 4
+_STEPS_OF_RECORD, _STEPS_OF_ROW = 4, 3
+"""Steps of loops that take as long as to copy a record, to and fro, or to cut off a table's row."""
 
 
 class _Parts(tuple[Any, ...]):
@@ -151,17 +152,19 @@ class Arguments:
         All of them.
     pointed_to : callable
         The function for a pointer to a function.
+    most : int
+        Steps that they may take.
     fast : bool
         Views and objects, or numpy's arrays.
 
     Attributes
     ----------
     steps : int
-        Steps of loops that take as long as to copy the records, to and fro.
+        Steps of loops that take as long as to copy the records, and to cut tables into rows.
     """
 
     def __init__(
-        self, given: Iterable[Any], pointed_to: Callable[[Any], Any], *, fast: bool
+        self, given: Iterable[Any], pointed_to: Callable[[Any], Any], most: int, *, fast: bool
     ) -> None:
         self._pointed_to, self._fast = pointed_to, fast
         self._memory: dict[int, _Memory] = {}
@@ -169,13 +172,15 @@ class Arguments:
         self._tuples: list[tuple[Any, Any]] = []
         size = self.steps = 0
         for array in arrays_in(given):
+            if fast and array.ndim > 1:
+                self.steps += _STEPS_OF_ROW * (array.size // max(1, array.shape[-1]))
             if array.dtype.names:
                 size += _OF_RECORDS * array.nbytes
                 self.steps += _STEPS_OF_RECORD * array.size
             elif array.size and array.flags.writeable:
                 root = _root(array)
                 size += self._memory.setdefault(id(root), _Memory(root)).add(array)
-            if size > _MOST:
+            if size > _MOST or self.steps > most:
                 raise TypeError("too much is copied")
 
     def given(self, value: Any) -> Any:  # noqa: ANN401 - whatever a kernel takes

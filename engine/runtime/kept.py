@@ -88,8 +88,8 @@ class Compilations:
     @contextmanager
     def of(self, name: str, folder: Path | None) -> Iterator[None]:
         """Count a kernel that is compiled in the block, to be kept in `folder`."""
-        where = "" if folder is None else f", once: they are kept in {folder}"
-        self._once("compiling", f"compiling kernels for this machine{where}")
+        kept = "" if folder is None else f", kept in {folder} (winnow warm compiles all)"
+        self._once("compiling", f"compiling kernels that no run has needed so far{kept}")
         self.names.append(name)
         begun = time.perf_counter()
         try:

@@ -61,7 +61,7 @@ sys.exit(main(None, commands={{"stuck": stuck}}))
 """
 THREADS = "list(ThreadExecutor(2).map(work, [1, 2, 3]))"
 HERE = "work(0)"
-COMPILING = "winnow stuck: compiling kernels for this machine\n"
+COMPILING = "winnow stuck: compiling kernels that no run has needed so far\n"
 """What is said of a kernel that is not kept."""
 
 

@@ -8,6 +8,7 @@ from threading import Barrier
 import numpy as np
 import pytest
 
+from engine.multiway.fractions.greedy import direction_terms
 from engine.policies import policy_named
 from engine.replay.allocate import empty_keys
 from engine.replay.layout import MEMORY_ESTIMATOR
@@ -23,6 +24,7 @@ from engine.runtime.key_table import shift_of, slot_of
 from engine.runtime.randomness import _fill
 from engine.runtime.translated import NotInterpretedError
 from engine.value_model.summary import _class_of
+from gpu_kernels.harvest.layout import JoinTerms, flatten
 
 RNG = np.random.default_rng(11)
 WAYS = pytest.mark.parametrize("fast", [True, False], ids=["fast", "numpy"])
@@ -68,7 +70,7 @@ def test_draws_are_the_same(fast: bool) -> None:
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0, 3), (0, 2, 3), (2, 3)])
 def test_lists_and_arrays_without_rows_are_returned(fast: bool, shape: tuple[int, ...]) -> None:
     values, table = np.arange(8), np.ones(shape, np.int32)
-    arguments = Arguments([values, table], id, fast=fast)
+    arguments = Arguments([values, table], id, 1000, fast=fast)
     own, more = map(arguments.given, (values, table))
     assert more.shape == shape
     (first, second), found = arguments.returned(([own[:4], own[4:]], more))
@@ -121,6 +123,19 @@ def test_records_that_are_copied_count_as_steps() -> None:
     assert words.tolist() == [2, *[0] * 9]
     assert blocks.tolist() == [1]
     assert steps > 4 * keys.size >= 4 * 2 * ids
+
+
+def test_tables_that_are_cut_into_rows_count_as_steps() -> None:
+    """A call that does little with a large table takes as long as one that takes many steps."""
+    terms = JoinTerms(np.ones(2), np.ones((2, 1)), np.ones((2, 1)), [[np.array([0.0, 1.0])]] * 2)
+    counts = np.ones((50_000, 1), np.int64)
+    given = 0, counts, flatten([terms])
+    for fast, least in ((True, 150_000), (False, 0)):
+        found, steps = interpret(direction_terms, given, fast=fast)
+        assert found == (1.0, 1.0)
+        assert least <= steps < least + 1000
+    with pytest.raises(NotInterpretedError, match="too much"):
+        interpret(direction_terms, (0, np.tile(counts, (4, 1)), given[2]), fast=True)
 
 
 def test_a_kernel_is_compiled_for_much_work(monkeypatch: pytest.MonkeyPatch) -> None:
