@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from engine.archives import texts
 from engine.archives.folders import NONE, folder_columns
+from engine.archives.text_schemas import reconciled
 from engine.runtime import storage
 from engine.runtime.errors import InputError, did_you_mean
 from engine.runtime.listing import check_whole, files_at
@@ -101,8 +102,9 @@ class Archive:
 
     @property
     def fingerprint(self) -> str:
-        """Digest of path, size, and modification time or ETag of every file."""
-        digest = hashlib.sha256("".join(f"{own}\0" for own in self.folders).encode())
+        """Digest of path, size, and modification time or ETag of every file; and text's types."""
+        read = self.schema if self.format == "csv" else self.folders
+        digest = hashlib.sha256("".join(f"{own}\0" for own in read).encode())
         for file in self.files:
             digest.update(f"{file.path}\0{file.size}\0{file.changed}\n".encode())
         return digest.hexdigest()
@@ -144,7 +146,7 @@ def open_archive(where: str, side: str) -> Archive:
         schemas = storage.each(lambda path: texts.first_schema(path, side), paths)
         states = storage.each(storage.state_of, paths)
         files = [ArchiveFile(path, None, *own) for path, own in zip(paths, states, strict=True)]
-        return _archive(where, side, "csv", files, texts.reconciled(paths, schemas, side))
+        return _archive(where, side, "csv", files, reconciled(paths, schemas, side))
     looked_at = storage.each(lambda path: _looked_at(path, side), paths)
     _check_same(paths, [schema for _, schema in looked_at], side)
     return _archive(where, side, "parquet", [file for file, _ in looked_at], looked_at[0][1])

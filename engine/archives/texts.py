@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import reduce
+from itertools import islice
 from typing import TypeVar
 
 import numpy as np
@@ -26,7 +29,9 @@ TIME_TYPES = (
     pa.int64(), pa.date32(), pa.timestamp("s"), pa.timestamp("s", "UTC"), pa.timestamp("ns"),
     pa.timestamp("ns", "UTC"), pa.float64(),
 )  # fmt: skip
+_NO_TEXT = pa.scalar(None, pa.string())
 _BLOCK = 1 << 22
+_ZERO_LED = r"^[ \t]*-?0[0-9]+[ \t]*$"
 _AT_COLUMN = re.compile(r"[Cc]olumn #(\d+)")
 
 
@@ -54,13 +59,17 @@ class SpoolTask:
     out: str
 
 
-def _open(path: str, types: dict[str, pa.DataType]) -> pv.CSVStreamingReader:
+def _open(
+    path: str, types: dict[str, pa.DataType], only: Sequence[str] = ()
+) -> pv.CSVStreamingReader:
     tabs = path.lower().endswith((".tsv", ".tsv.gz"))
     return pv.open_csv(
         storage.text_file(path),
         read_options=pv.ReadOptions(block_size=_BLOCK),
         parse_options=pv.ParseOptions(delimiter="\t" if tabs else ","),
-        convert_options=pv.ConvertOptions(column_types=types, null_values=NULLS),
+        convert_options=pv.ConvertOptions(
+            column_types=types, null_values=NULLS, include_columns=only
+        ),
     )
 
 
@@ -85,7 +94,10 @@ def _message(path: str, side: str, error: BaseException) -> str:
 
 
 def first_schema(path: str, side: str) -> pa.Schema:
-    """Return the names and inferred types of a CSV file's columns."""
+    """Return the names and inferred types of a CSV file's columns.
+
+    Integers of which one has a leading zero, as in 007, are text: a number would lose it.
+    """
 
     def read() -> pa.Schema:
         with _open(path, {}) as reader:
@@ -97,62 +109,49 @@ def first_schema(path: str, side: str) -> pa.Schema:
             raise InputError(
                 f"{side} archive: file {path} has more than one column {name}: rename one"
             )
+    whole = [name for name in schema.names if schema.field(name).type == pa.int64()]
+    if whole:
+        cells = _first_block(path, side, whole)
+        for name in whole:
+            if _zero_led(cells.column(name)) is not None:
+                at = schema.get_field_index(name)
+                schema = schema.set(at, pa.field(name, pa.string()))
     return schema
 
 
-def first_rows(path: str, side: str, name: str) -> pa.Array:
-    """Return the cells of one column in the first block of a CSV file, as text."""
+def _first_block(path: str, side: str, names: Sequence[str]) -> pa.Table:
+    """Return columns of the first block of a CSV file, as text."""
+    types = dict.fromkeys(names, pa.string())
 
-    def read() -> pa.Array:
-        with _open(path, {name: pa.string()}) as reader:
-            batch = next(iter(reader), None)
-            column = pa.array([], pa.string()) if batch is None else batch[name]
-            return column.filter(pc.invert(pc.is_in(column, pa.array(NULLS))))
+    def read() -> pa.Table:
+        with _open(path, types, names) as reader:
+            return pa.Table.from_batches(islice(reader, 1), reader.schema)
 
     return _readable(path, side, read)
 
 
-def reconciled(paths: Sequence[str], schemas: Sequence[pa.Schema], side: str) -> pa.Schema:
-    """Return one schema for CSV files whose cells were typed apart.
+def first_rows(path: str, side: str, name: str) -> pa.Array:
+    """Return the cells of one column in the first block of a CSV file, as text."""
+    column = _first_block(path, side, [name]).column(name).combine_chunks()
+    return column.filter(pc.invert(pc.is_in(column, pa.array(NULLS))))
 
-    A column without a value takes the other file's type; int64 beside double is double, times of
-    different units take the finer, a date beside a timestamp is a timestamp.
+
+def _zero_led(cells: pa.ChunkedArray) -> str | None:
+    """Return the first of text cells that is an integer with a leading zero, None if none is.
+
+    Examples
+    --------
+    >>> _zero_led(pa.chunked_array([["0", "0.5", "-7", "-07", "007"]]))
+    '-07'
     """
-    merged = {field.name: field.type for field in schemas[0]}
-    for path, schema in zip(paths[1:], schemas[1:], strict=True):
-        odd = sorted(set(schema.names) ^ set(merged))
-        if odd:
-            without = paths[0] if odd[0] in schema.names else path
-            raise InputError(
-                f"{side} archive mixes schemas: file {without} has no column {odd[0]}, which "
-                f"{path if without == paths[0] else paths[0]} has: write them alike"
-            )
-        for field in schema:
-            kind = _wider(merged[field.name], field.type)
-            if kind is None:
-                raise InputError(
-                    f"{side} archive mixes schemas: column {field.name} has type "
-                    f"{merged[field.name]} in {paths[0]} and type {field.type} in {path}: "
-                    "write them alike"
-                )
-            merged[field.name] = kind
-    return pa.schema([(name, merged[name]) for name in schemas[0].names])
-
-
-def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """Return the type that holds cells of both inferred types, if they are of one kind."""
-    if one == other or pa.types.is_null(other):
-        return one
-    if pa.types.is_null(one):
-        return other
-    if {one, other} == {pa.int64(), pa.float64()}:
-        return pa.float64()
-    times = [kind for kind in (one, other) if pa.types.is_timestamp(kind)]
-    if len({kind.tz for kind in times}) != 1:
-        return None
-    if len(times) == 2:
-        return pa.timestamp("ns", times[0].tz)
-    return times[0] if pa.types.is_date(one) or pa.types.is_date(other) else None
+    likely = pc.and_(
+        pc.greater(pc.binary_length(cells), 1),
+        reduce(pc.or_, (pc.starts_with(cells, start) for start in ("0", "-0", " ", "\t"))),
+    )
+    found = cells.filter(likely)
+    found = found.filter(pc.match_substring_regex(found, _ZERO_LED))
+    first: str | None = found[0].as_py().strip() if len(found) else None
+    return first
 
 
 def spool(task: SpoolTask) -> tuple[str, ...]:
@@ -161,8 +160,8 @@ def spool(task: SpoolTask) -> tuple[str, ...]:
     Raises
     ------
     InputError
-        If a cell does not convert to its column's type (other than of a lenient column), or a
-        line has too many or too few cells.
+        If a cell does not convert to its column's type, or has a leading zero that an integer
+        would lose (other than of a lenient column), or a line has too many or too few cells.
     """
     types = {
         field.name: pa.string() if pa.types.is_null(field.type) else field.type
@@ -178,7 +177,12 @@ def spool(task: SpoolTask) -> tuple[str, ...]:
             found = _AT_COLUMN.search(str(error))
             name = names[int(found.group(1))] if found else None
             if name not in task.lenient or types[name] == pa.string():
-                raise InputError(_spool_message(task, name, types, error)) from error
+                told = (
+                    _message(task.path, task.side, error)
+                    if name is None
+                    else _cell_message(task, name, types[name], error)
+                )
+                raise InputError(told) from error
             types[name] = pa.string()
         else:
             kinds = {field.name: field.type for field in task.schema}
@@ -189,26 +193,54 @@ def _copy(task: SpoolTask, types: dict[str, pa.DataType]) -> None:
     schema = pa.schema([(name, types[name]) for name in task.schema.names])
     out = place_of(task.out)
     home = scratch_home() if isinstance(out, Uri) else out
+    whole = [
+        name for name, kind in types.items() if kind == pa.int64() and name not in task.lenient
+    ]
     with (
-        _open(task.path, types) as reader,
+        _open(task.path, types | dict.fromkeys(whole, pa.string())) as reader,
         full_disk_reported("copy of a CSV file", home, "name another folder by --cache or TMPDIR"),
         written(out, out.parent) as own,
         pq.ParquetWriter(own, schema, compression="lz4") as writer,
     ):
         for batch in reader:
-            table = _empty_as_null(pa.Table.from_batches([batch]).select(schema.names))
-            writer.write_table(table)
+            table = pa.Table.from_batches([batch]).select(schema.names)
+            for name in whole:
+                table = _with(table, name, _integers(task, name, table.column(name)))
+            writer.write_table(_empty_as_null(table))
+
+
+def _with(table: pa.Table, name: str, cells: pa.ChunkedArray) -> pa.Table:
+    """Return a table with other cells in a column."""
+    return table.set_column(table.schema.get_field_index(name), name, cells)
+
+
+def _integers(task: SpoolTask, name: str, cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return text cells as int64, as the reader would, but refuse to lose a leading zero."""
+    found = _zero_led(cells)
+    if found is not None:
+        raise InputError(
+            f"{task.side} archive: file {task.path}: column {name} holds integers in its first "
+            f"lines but {found} further on, which would lose its leading zero: correct the cells, "
+            f"or convert the archive to Parquet with {name} as text"
+        )
+    with suppress(pa.ArrowInvalid):
+        return pc.cast(cells, pa.int64())
+    null = pc.is_in(cells, pa.array(NULLS))
+    known = pc.utf8_trim(pc.if_else(null, _NO_TEXT, cells), " \t")
+    try:
+        return pc.cast(known, pa.int64())
+    except pa.ArrowInvalid as error:
+        raise InputError(_cell_message(task, name, pa.int64(), error)) from error
 
 
 def _empty_as_null(table: pa.Table) -> pa.Table:
     """Make empty text cells null, as an empty cell of a number is."""
-    for at, field in enumerate(table.schema):
+    for field in table.schema:
         if pa.types.is_string(field.type):
-            cells = table.column(at)
+            cells = table.column(field.name)
             empty = pc.equal(pc.binary_length(cells), 0)
             if pc.any(empty).as_py():
-                cells = pc.if_else(empty, pa.scalar(None, pa.string()), cells)
-                table = table.set_column(at, field, cells)
+                table = _with(table, field.name, pc.if_else(empty, _NO_TEXT, cells))
     return table
 
 
@@ -216,20 +248,15 @@ def as_text(table: pa.Table, names: tuple[str, ...]) -> pa.Table:
     """Return a table with the named columns, of those it has, as text."""
     for name in names:
         if name in table.column_names:
-            at = table.column_names.index(name)
-            table = table.set_column(at, name, pc.cast(table.column(at), pa.string()))
+            table = _with(table, name, pc.cast(table.column(name), pa.string()))
     return table
 
 
-def _spool_message(
-    task: SpoolTask, name: str | None, types: dict[str, pa.DataType], error: BaseException
-) -> str:
-    if name is None:
-        return _message(task.path, task.side, error)
+def _cell_message(task: SpoolTask, name: str, kind: pa.DataType, error: BaseException) -> str:
     reason = str(error).strip().split("\n")[0]
     return (
-        f"{task.side} archive: file {task.path}: column {name} is {types[name]} in its first "
-        f"lines but not further on ({reason}): correct the cells, or convert it to Parquet"
+        f"{task.side} archive: file {task.path}: column {name} is {kind} in its first lines "
+        f"but not further on ({reason}): correct the cells, or convert it to Parquet"
     )
 
 

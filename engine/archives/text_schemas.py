@@ -1,0 +1,59 @@
+"""One schema for CSV files, each of which has types by its own cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from engine.runtime.errors import InputError
+
+
+def reconciled(paths: Sequence[str], schemas: Sequence[pa.Schema], side: str) -> pa.Schema:
+    """Return one schema for CSV files whose cells were typed apart.
+
+    A column without a value takes the other file's type; int64 beside double is double, and beside
+    text it is text; times of different units take the finer, a date beside a timestamp is a
+    timestamp.
+    """
+    merged = {field.name: field.type for field in schemas[0]}
+    for path, schema in zip(paths[1:], schemas[1:], strict=True):
+        odd = sorted(set(schema.names) ^ set(merged))
+        if odd:
+            without = paths[0] if odd[0] in schema.names else path
+            raise InputError(
+                f"{side} archive mixes schemas: file {without} has no column {odd[0]}, which "
+                f"{path if without == paths[0] else paths[0]} has: write them alike"
+            )
+        for field in schema:
+            kind = _wider(merged[field.name], field.type)
+            if kind is None:
+                raise InputError(
+                    f"{side} archive mixes schemas: column {field.name} has type "
+                    f"{merged[field.name]} in {paths[0]} and type {field.type} in {path}: "
+                    "write them alike"
+                )
+            merged[field.name] = kind
+    return pa.schema([(name, merged[name]) for name in schemas[0].names])
+
+
+def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """Return the type that holds cells of both inferred types, if they are of one kind."""
+    if one == other or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    if {one, other} == {pa.int64(), pa.float64()}:
+        return pa.float64()
+    if {one, other} == {pa.int64(), pa.string()}:
+        return pa.string()
+    return _finer(one, other)
+
+
+def _finer(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    times = [kind for kind in (one, other) if pa.types.is_timestamp(kind)]
+    if len({kind.tz for kind in times}) != 1:
+        return None
+    if len(times) == 2:
+        return pa.timestamp("ns", times[0].tz)
+    return times[0] if pa.types.is_date(one) or pa.types.is_date(other) else None
