@@ -19,6 +19,7 @@ from pyspark.sql.types import DataType, DecimalType
 
 from engine.archives import families
 from engine.archives.canonical import LANE_SEED, canonical, direct_codes, hashed
+from engine.archives.numbers import as_float64
 from spark_plugin.versions import arrow_function
 
 _EPOCH = "1970-01-01"
@@ -134,19 +135,19 @@ def _all_valid(columns: Sequence[pa.Array]) -> pa.Array:
 
 
 def as_double(column: Column, kind: DataType) -> Column:
-    """Return numbers as float64; decimals by the archive path's rounding, which is Arrow's.
+    """Return numbers as float64; the nearest to each decimal.
 
-    Arrow takes the digits as a float64 and multiplies by a power of ten. So does this where the
-    digits are a float64 exactly; wider decimals go through Arrow itself.
+    Digits and power of ten are divided where both are a float64 exactly, as
+    `engine.archives.numbers` does; wider decimals go through it.
     """
     if not isinstance(kind, DecimalType):
         return column.cast("double")
     if kind.precision <= _EXACT_DIGITS and kind.scale >= 0:
         digits = _unscaled(column, kind.precision, kind.scale).cast("double")
-        return digits * F.lit(10.0**-kind.scale)
+        return digits / F.lit(10.0**kind.scale)
 
-    def rounded(values: pa.Array) -> pa.Array:
-        return pc.cast(values, pa.float64(), safe=False)
+    def rounded(values: pa.Array) -> pa.Array:  # Spark asks for just these types
+        return as_float64(values)
 
     digits = pa.decimal128(kind.precision, kind.scale)
     return arrow_function(rounded, [digits], "double")(column)

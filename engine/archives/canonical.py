@@ -60,13 +60,13 @@ def direct_codes(values: pa.Array) -> Ints:
     """Return canonical values that are numbers of 64 bits as int64, one to one."""
     kind = values.type
     if pt.is_decimal(kind):
-        return _fixed_words(values, 2)[:, 0].copy()
+        return fixed_words(values, 2)[:, 0].copy()
     if pt.is_boolean(kind) or pt.is_date32(kind):
         values = pc.cast(values if pt.is_boolean(kind) else values.view(pa.int32()), pa.int64())
     return np.asarray(values.view(pa.int64()).to_numpy())
 
 
-def _fixed_words(values: pa.Array, words: int) -> Ints:
+def fixed_words(values: pa.Array, words: int) -> Ints:
     """Return the buffer of fixed-width values as (n, words) int64."""
     if len(values) == 0:
         return np.empty((0, words), np.int64)
@@ -97,7 +97,7 @@ def hashed(columns: Sequence[pa.Array], seed: int, rows: int) -> NDArray[np.uint
         if families.is_direct(values.type):
             hash_words(direct_codes(values).reshape(-1, 1), hashes)
         elif pt.is_decimal(values.type):
-            hash_words(_fixed_words(values, values.type.byte_width // 8), hashes)
+            hash_words(fixed_words(values, values.type.byte_width // 8), hashes)
         else:
             _hash_text(values, hashes)
     return hashes

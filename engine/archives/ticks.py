@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from engine.archives import texts
 from engine.archives.canonical import contiguous
 from engine.archives.families import UNIT_DIGITS
+from engine.archives.numbers import as_float64
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.jit import kernel as compiled
 
@@ -120,7 +121,7 @@ def _filled(values: pa.Array) -> Ints:
 
 
 def _numbers(values: pa.Array) -> Floats:
-    return _filled(pc.cast(values, pa.float64(), safe=False)).astype(np.float64, copy=False)
+    return _filled(as_float64(values)).astype(np.float64, copy=False)
 
 
 def _integers(values: pa.Array, faults: Faults) -> tuple[Ints, Faults]:

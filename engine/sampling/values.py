@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from engine.archives.numbers import as_float64
 from engine.lanes.parts import IMPORTANCE
 from engine.lanes.reader import LaneBatch, LaneFiles, lane_batches
 from engine.runtime.jit import Floats
@@ -116,6 +116,6 @@ def _magnitudes(name: str, batch: StreamBatch, payload: pa.Table | None) -> Floa
         return np.abs(batch.importance)
     if payload is None or not payload.num_rows:  # a side may have no rows, and no columns then
         return np.empty(0)
-    numbers = pc.cast(payload.column(name).combine_chunks(), pa.float64(), safe=False)
+    numbers = as_float64(payload.column(name).combine_chunks())
     found = np.abs(numbers.to_numpy(zero_copy_only=False))
     return np.where(np.isfinite(found), found, np.nan)

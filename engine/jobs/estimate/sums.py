@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.archives import families
+from engine.archives.numbers import as_float64
 from engine.jobs.estimate.outputs import Chunk, StretchOutputs
 from engine.runtime.errors import InputError
 from engine.runtime.jit import Floats, Ints
@@ -96,7 +97,7 @@ class _Adding:
         valid = cells.is_valid().to_numpy(zero_copy_only=False).astype(np.float64)
         if not _is_number(cells.type):
             return valid, valid
-        numbers = pc.fill_null(pc.cast(cells, pa.float64(), safe=False), 0.0)
+        numbers = pc.fill_null(as_float64(cells), 0.0)
         return np.array(numbers.to_numpy(zero_copy_only=False)), valid
 
     def _grouped(

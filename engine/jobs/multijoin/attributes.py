@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from engine.archives import families
 from engine.archives.canonical import LANE_SEED, canonical, contiguous, direct_codes, hashed
+from engine.archives.numbers import as_float64
 from engine.archives.roles import check_present
 from engine.archives.source import Archive
 from engine.jobs.multijoin.vectors import check_dense, of_width, vectors
@@ -218,9 +219,7 @@ def raw_attributes(
     value = np.full((table.num_rows, len(columns) - keyed), np.nan)
     for at, name in enumerate(columns[keyed:]):
         cells = some.column(name)
-        if pt.is_boolean(cells.type) or pt.is_null(cells.type):
-            cells = pc.cast(cells, pa.int8())
-        value[good, at] = pc.cast(cells, pa.float64(), safe=False).to_numpy()
+        value[good, at] = as_float64(cells).to_numpy(zero_copy_only=False)
     good &= ~np.isnan(value).any(axis=1)
     return raw._replace(value=value), good
 
@@ -244,7 +243,7 @@ def _vectors(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     first = np.asarray(cells.offsets).astype(np.int64)
     inside = slice(int(first[0]) if first.size else 0, int(first[-1]) if first.size else 0)
     if pt.is_map(cells.type):
-        items, weights = cells.keys[inside], pc.cast(cells.items[inside], pa.float64())
+        items, weights = cells.keys[inside], as_float64(cells.items[inside])
     else:
         items = cells.values[inside]
         weights = pa.array(np.ones(len(items)))

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from engine.archives.numbers import as_float64
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.key_table import KeyTable
 from engine.sampling.aggregates import kernels, layout
@@ -308,8 +309,7 @@ class _Aggregate:
         valid = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
         if spec.function == "count":
             return np.ones(n), valid
-        numbers = pc.fill_null(pc.cast(column, pa.float64(), safe=False), 0.0)
-        return np.array(numbers.to_numpy(zero_copy_only=False)), valid
+        return np.array(pc.fill_null(as_float64(column), 0.0)), valid
 
     def close(self) -> pa.Table:
         results = self._state.close()

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from engine.archives import families
+from engine.archives.numbers import as_float64
 from engine.runtime.errors import SpecError
 
 COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -69,6 +70,8 @@ class Condition(NamedTuple):
             value = pa.scalar(self.value)
             if isinstance(self.value, str) and not pa.types.is_string(kind):
                 value = value.cast(kind)
+            if pa.types.is_decimal(kind) and isinstance(self.value, float):
+                cells = as_float64(cells)
             found = pc.fill_null(COMPARED[self.op](cells, value), fill_value=False)
         return np.array(found, np.bool_)
 
