@@ -12,6 +12,7 @@ import pyarrow.types as pt
 
 from engine.api.frames import Frame, in_arrow
 from engine.archives.normalise import decoded
+from engine.facts.read import table_archive
 
 _GROUPS = 2048
 _LEAST = 256
@@ -49,10 +50,12 @@ def in_files(
     Raises
     ------
     InputError
-        If something is neither a path nor a frame.
+        If something is neither a path nor a frame, or two columns of one share a name.
     """
     found = {name: in_arrow(frame, name) for name, frame in frames.items()}
     tables = {name: own for name, own in found.items() if isinstance(own, pa.Table)}
+    for name, table in tables.items():
+        table_archive(table, name)  # two columns of one name would be one in a file
     kinds = {
         name: table.schema.field(time).type
         for name, table in tables.items()

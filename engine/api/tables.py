@@ -15,6 +15,7 @@ import pyarrow.types as pt
 
 from engine.archives.moments import in_ticks
 from engine.archives.rows import restored
+from engine.facts.read import table_archive
 from engine.options.command import Given
 from engine.options.grid import parse_windows
 from engine.options.replay import JobOptions, job_of, sided
@@ -107,15 +108,19 @@ def staged(
         With the files' paths.
     unit : {"s", None}
         "s" where times are whole seconds, which stand in the files as plain numbers.
+
+    Raises
+    ------
+    WinnowError
+        If two columns of a table share a name, or an option is invalid.
     """
     sources = {"left": left, "right": right, "fact": given["fact"]}
     tables = Tables(*(own if isinstance(own, pa.Table) else None for own in sources.values()))
     own = {name: source for name, source in sources.items() if source is not None}
-    own |= {
-        name: str(folder / f"{name}.parquet")
-        for name, table in tables._asdict().items()
-        if table is not None
-    }
+    for name, table in tables._asdict().items():
+        if table is not None:
+            table_archive(table, name)  # two columns of one name would be one in a file
+            own[name] = str(folder / f"{name}.parquet")
     files = Given(given.options, {**given, **own})
     if any(table is not None for table in tables):
         files["cache"] = folder / "lanes"
