@@ -11,7 +11,7 @@ from engine.api.files import Files, in_files
 from engine.api.frames import Frame
 from engine.api.keywords import takes
 from engine.api.result import Result, kind_of, moments
-from engine.api.tables import sources_of, temporary
+from engine.api.tables import check_columns, sources_of, temporary
 from engine.archives.moments import windows_timed
 from engine.jobs.estimate.report import Estimation
 from engine.jobs.estimate.run import run_estimate
@@ -233,6 +233,8 @@ def _of_two(
     with temporary() as folder:
         others = [own for name in _FACT_TIMES if (own := given.get(name)) is not None]
         files = in_files(frames, times, folder, others)
+        base = estimate_of(Given(given.options, {**given, **files.paths})).base
+        check_columns(base, files.sources, files.paths)
         asked = estimate_of(_on(given, files, files.paths))
         made = run_estimate(asked, executor or ThreadExecutor(), progress)
         return _found(made, files, "left", asked.base.left_roles.time)

@@ -23,6 +23,8 @@ are read in whole groups."""
 class Files(NamedTuple):
     """Streams as files."""
 
+    sources: dict[str, str | pa.Table]
+    """As they were given."""
     paths: dict[str, str]
     kinds: dict[str, pa.DataType]
     """Types of the columns of times, of those that were frames."""
@@ -62,6 +64,7 @@ def in_files(
         if (time := times.get(name)) in table.schema.names
     }
     seconds = len(tables) == len(found) and all(map(_has_seconds, kinds.values()))
+    seconds = seconds and len({kind.tz is None for kind in kinds.values()}) == 1
     paths = {name: str(own) for name, own in found.items() if not isinstance(own, pa.Table)}
     for number, (name, table) in enumerate(tables.items()):
         place = folder / f"{number}.parquet"  # a stream may have any name until it is checked
@@ -70,7 +73,7 @@ def in_files(
             own = _as_numbers(own, {times.get(name), *others})
         pq.write_table(own, place, row_group_size=max(_LEAST, -(-own.num_rows // _GROUPS)))
         paths[name] = str(place)
-    return Files({name: paths[name] for name in frames}, kinds, "s" if seconds and kinds else None)
+    return Files(found, {name: paths[name] for name in frames}, kinds, "s" if seconds else None)
 
 
 def _has_seconds(kind: pa.DataType) -> bool:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,7 +16,9 @@ import pyarrow.types as pt
 
 from engine.archives.moments import in_ticks
 from engine.archives.rows import restored
+from engine.archives.source import open_archive
 from engine.facts.read import table_archive
+from engine.jobs.frame import checked
 from engine.options.command import Given
 from engine.options.grid import parse_windows
 from engine.options.replay import JobOptions, job_of, sided
@@ -112,19 +115,20 @@ def staged(
     Raises
     ------
     WinnowError
-        If two columns of a table share a name, or an option is invalid.
+        If an option is invalid, or a column is not what it is said to be.
     """
     sources = {"left": left, "right": right, "fact": given["fact"]}
     tables = Tables(*(own if isinstance(own, pa.Table) else None for own in sources.values()))
-    own = {name: source for name, source in sources.items() if source is not None}
-    for name, table in tables._asdict().items():
-        if table is not None:
-            table_archive(table, name)  # two columns of one name would be one in a file
-            own[name] = str(folder / f"{name}.parquet")
+    own = {
+        name: str(folder / f"{name}.parquet") if isinstance(source, pa.Table) else source
+        for name, source in sources.items()
+        if source is not None
+    }
     files = Given(given.options, {**given, **own})
     if any(table is not None for table in tables):
         files["cache"] = folder / "lanes"
     job = job_of(files)
+    check_columns(job, sources, own)
     seconds = have_seconds(tables, job)
     if seconds:
         assert tables.left is not None  # noqa: S101 - as `have_seconds` says
@@ -132,6 +136,38 @@ def staged(
         files.update(_in_seconds(job, files, zone))
     tables.write(folder, job, seconds=seconds)
     return tables, files, "s" if seconds else None
+
+
+def check_columns(
+    job: JobOptions, sources: Mapping[str, str | pa.Table | None], places: Mapping[str, str]
+) -> None:
+    """Check the columns of a job's streams and facts, of tables by the types that these have.
+
+    Parameters
+    ----------
+    job : JobOptions
+    sources : mapping of str to str, pyarrow.Table or None
+        By "left", "right" and "fact".
+    places : mapping of str to str
+        Where each is, or will be written: types in files may be others.
+
+    Raises
+    ------
+    WinnowError
+        If two columns of a table share a name, or a column is not what it is said to be.
+    """
+    archives = {
+        name: replace(table_archive(source, name), where=places[name])
+        for name, source in sources.items()
+        if isinstance(source, pa.Table)
+    }
+    if archives:
+        archives |= {
+            name: open_archive(source, name)
+            for name, source in sources.items()
+            if isinstance(source, str)
+        }
+        checked(job, archives["left"], archives["right"], archives.get("fact"))
 
 
 def _in_seconds(job: JobOptions, given: Given, zone: str | None) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.archives.source import open_archive
 from engine.commands.asked import Asked
 from engine.commands.running import running
-from engine.jobs.frame import open_facts
+from engine.jobs.frame import facts_of
 from engine.lanes.prepare import prepare_cached
 from engine.options import where
 from engine.options.command import Command, Group
@@ -35,7 +35,10 @@ def run(asked: Asked) -> int:
     right = open_archive(given.needed("right"), "right")
     both = roles_of(given, "left"), roles_of(given, "right")
     join = fact_of(given)
-    fact = None if join is None else open_facts(join, ((left, both[0]), (right, both[1])))
+    fact = None
+    if join is not None:
+        streams = (left, both[0]), (right, both[1])
+        fact = facts_of(open_archive(join.path, "fact"), join.roles, streams)
     with running(asked, given, (left.where, right.where)) as job:
         prepared = prepare_cached(
             left,

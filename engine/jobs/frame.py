@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 from engine.archives.roles import Roles, check_roles, check_streams, stated_unit
 from engine.archives.source import Archive, open_archive
-from engine.facts.roles import check_fact_roles
+from engine.facts.roles import FactRoles, check_fact_roles
 from engine.lanes.facts import FactInput
 from engine.lanes.manifest import Lane, Prepared
 from engine.lanes.prepare import prepare_cached
 from engine.lanes.reader import LaneFiles
 from engine.options.budget import POOLED
-from engine.options.facts import FactOptions
 from engine.options.replay import JobOptions
 from engine.replay.settings import ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
@@ -85,22 +84,27 @@ def open_job(options: JobOptions) -> Archives:
         If an archive cannot be read or a column is not what it is said to be.
     """
     left, right = open_archive(options.left, "left"), open_archive(options.right, "right")
+    fact = None if options.fact is None else open_archive(options.fact.path, "fact")
+    return checked(options, left, right, fact)
+
+
+def checked(options: JobOptions, left: Archive, right: Archive, facts: Archive | None) -> Archives:
+    """Check that columns of archives are what the options say; raises as `open_job` does."""
     streams = (left, options.left_roles), (right, options.right_roles)
-    if options.fact is None:
+    if options.fact is None or facts is None:
         fact, unit = None, check_roles(*streams[0], *streams[1]).unit
     else:
-        fact = open_facts(options.fact, streams)
+        fact = facts_of(facts, options.fact.roles, streams)
         unit = check_streams(*streams[0], *streams[1]).unit
     zone = left.zone_of(options.left_roles.time)
     return Archives(left, right, stated_unit(unit, options.time_unit), fact, zone)
 
 
-def open_facts(
-    options: FactOptions, streams: tuple[tuple[Archive, Roles], tuple[Archive, Roles]]
+def facts_of(
+    facts: Archive, roles: FactRoles, streams: tuple[tuple[Archive, Roles], tuple[Archive, Roles]]
 ) -> FactInput:
-    """Open a fact relation and check that its columns can join the streams."""
-    fact = open_archive(options.path, "fact")
-    return FactInput(fact, options.roles, check_fact_roles(streams, fact, options.roles))
+    """Check that the columns of a fact relation can join the streams."""
+    return FactInput(facts, roles, check_fact_roles(streams, facts, roles))
 
 
 @dataclass(frozen=True)
