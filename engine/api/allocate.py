@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.api.files import in_files
+from engine.api.files import ORDER, in_files
 from engine.api.tables import temporary
 from engine.jobs.allocate.report import build_report
 from engine.jobs.allocate.run import run_allocation
@@ -58,7 +58,7 @@ def allocate_joins(
     if plots is not None:
         check_folder(place_of(str(plots)))
     content = jobs if isinstance(jobs, Mapping) else read_toml(place_of(str(jobs)))
-    with temporary() as folder:
+    with temporary(ORDER) as folder:
         own = _on_files(content, folder)
         lanes = None if cache is None else place_of(str(cache))
         if any(folder.iterdir()):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Unpack, overload
 
 import pyarrow as pa
 
-from engine.api.files import Files, in_files
+from engine.api.files import ORDER, Files, in_files
 from engine.api.frames import Frame
 from engine.api.keywords import takes
 from engine.api.result import Result, kind_of, moments
@@ -230,7 +230,7 @@ def _of_two(
     times = {side: sided(given, "time", side) for side in frames}
     if given["fact"] is not None:
         frames["fact"] = given["fact"]
-    with temporary() as folder:
+    with temporary(ORDER) as folder:
         others = [own for name in _FACT_TIMES if (own := given.get(name)) is not None]
         files = in_files(frames, times, folder, others)
         base = estimate_of(Given(given.options, {**given, **files.paths})).base
@@ -256,7 +256,7 @@ def _of_several(
     """
     given = ESTIMATE_STREAMS.from_keywords(options)
     times = by_stream("time", given.get("time"), list(streams))
-    with temporary() as folder:
+    with temporary(ORDER) as folder:
         files = in_files(streams, times, folder)
         asked = estimate_streams_of(files.paths, _on(given, files, {}))
         made = run_estimate(asked, executor or ThreadExecutor(), progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +15,8 @@ from engine.api.frames import Frame, in_arrow
 from engine.archives.normalise import decoded
 from engine.facts.read import table_archive
 
+ORDER = " in order of time"
+"""How rows of the files are counted, for messages."""
 _GROUPS = 2048
 _LEAST = 256
 """`_GROUPS`, `_LEAST`: Row groups of a file, about, and the fewest rows of one: stretches of time
@@ -67,7 +70,9 @@ def in_files(
     seconds = seconds and len({kind.tz is None for kind in kinds.values()}) == 1
     paths = {name: str(own) for name, own in found.items() if not isinstance(own, pa.Table)}
     for number, (name, table) in enumerate(tables.items()):
-        place = folder / f"{number}.parquet"  # a stream may have any name until it is checked
+        stem = re.sub(r"\W", "_", name)  # a stream may have any name until it is checked
+        place = folder / str(number) / f"{stem}.parquet"
+        place.parent.mkdir()
         own = _in_order(table, times.get(name))
         if seconds:
             own = _as_numbers(own, {times.get(name), *others})

@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from engine.api.frames import Frame, in_arrow
 from engine.api.result import Outputs, kind_of, moments
-from engine.api.tables import Tables, staged, temporary
-from engine.archives.rows import restored
+from engine.api.tables import Tables, set_aside, staged, temporary
 from engine.options.command import Given
 from engine.options.replay import JobOptions
 from engine.runtime.listing import rejected_of
@@ -53,9 +52,7 @@ class Pair(NamedTuple):
         self.tell(report)
         found.times[times] = self.moments(report)
         return {
-            side: restored(
-                table, {own.name: own.type for own in given[side].schema} if side in given else {}
-            )
+            side: set_aside(table, given[side]) if side in given else table
             for side, table in rejected_of(found.place).items()
         }
 

@@ -190,13 +190,19 @@ def tell_seconds(report: dict[str, Any], tables: Tables, given: Given, unit: str
 
 
 @contextmanager
-def temporary() -> Iterator[Path]:
-    """Yield a temporary folder for tables, which errors then do not name."""
+def temporary(order: str = "") -> Iterator[Path]:
+    """Yield a temporary folder for tables, which errors then do not name.
+
+    Parameters
+    ----------
+    order : str
+        That of the rows in the files, if it is not the tables'.
+    """
     with scratch_folder() as folder:
         try:
             yield folder
         except WinnowError as error:
-            raise type(error)(without(folder, str(error))) from None
+            raise type(error)(without(folder, str(error), order)) from None
 
 
 def read_back(
@@ -215,19 +221,28 @@ def read_back(
     rejected: list[pa.Table | None] = []
     for side, table in given.items():
         aside = out / "_rejected" / f"{side}.parquet"
-        own = {field.name: field.type for field in table.schema}
-        rejected.append(restored(pq.read_table(aside), own) if aside.exists() else None)
+        rejected.append(set_aside(pq.read_table(aside), table) if aside.exists() else None)
     rows = in_ticks(restored(pq.read_table(out), kinds), "ts", report["window"]["tick"])
     return rows, report, tuple(rejected)
 
 
-def without(folder: Path, message: str) -> str:
-    """Return a message about the tables without the folder that they were written to."""
+def set_aside(rejected: pa.Table, table: pa.Table) -> pa.Table:
+    """Return rows of a table that were set aside, without the file that it was written to."""
+    others = rejected.select([name for name in rejected.column_names if name != "file"])
+    return restored(others, {field.name: field.type for field in table.schema})
+
+
+def without(folder: Path, message: str, order: str = "") -> str:
+    """Return a message about the tables without the files that they were written to."""
     for where in (str(folder.resolve()), str(folder), os.path.relpath(folder)):
         place = re.escape(f"{where}{os.sep}")
-        message = re.sub(rf"archive {place}\w+\.parquet", "frame", message)
+        file = rf"{place}(?:\d+{re.escape(os.sep)})*(\w+)\.parquet"
+        message = re.sub(f"archive {file}", "frame", message)
+        message = re.sub(f"file {file}", r"\1 frame", message)
+        message = re.sub(file, r"the \1 frame", message)
         message = re.sub(place, "", message)
-    return message
+    of_files = re.search(r"\bfile \S+: ", message)
+    return message if of_files else message.replace(" within a file", order)
 
 
 Source: TypeAlias = str | os.PathLike[str] | pa.Table

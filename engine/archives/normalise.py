@@ -214,18 +214,19 @@ def bad_rows_error(found: Iterable[BadRows], remedy: str = "") -> InputError:
     remedy : str
         Another besides the usual ones, as in ", cast them".
     """
-    lines = []
+    lines, within = [], ""
     for bad in found:
         first = bad.rows[:FIRST_ROWS]
         shown = ", ".join(map(str, first)) + (", ..." if bad.total > len(first) else "")
         what = "1 row is" if bad.total == 1 else f"{bad.total} rows are"
         word = "row" if bad.total == 1 else "rows"
         where = f"file {bad.file}: " if bad.file else ""
+        within = " within a file" if bad.file else within
         lines.append(f"{where}column {bad.column}: {what} {bad.words} ({word} {shown})")
     more = [f"and {len(lines) - _MOST_LINES} more such"] if len(lines) > _MOST_LINES else []
     return InputError(
         "; ".join([*lines[:_MOST_LINES], *more])
-        + f": correct them{remedy} or use --bad-rows quarantine (rows count from 0 within a file)"
+        + f": correct them{remedy} or use --bad-rows quarantine (rows count from 0{within})"
     )
 
 

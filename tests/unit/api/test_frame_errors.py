@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import winnow
-from engine.runtime.errors import InputError
+from engine.runtime.errors import InputError, WinnowError
 
 JOIN: dict[str, Any] = {"on": "k", "time": "t", "window": 1}
 TASKS: dict[str, Callable[..., Any]] = {
@@ -64,3 +64,48 @@ def test_a_frame_beside_a_file_has_its_types(tmp_path: Path) -> None:
     pq.write_table(PLAIN, tmp_path / "right.parquet")
     with pytest.raises(InputError, match=r"left archive \(timestamp\[s\]\) and t of the right"):
         winnow.replay(seconds(None), tmp_path / "right.parquet", **JOIN)
+
+
+BAD = pa.table({"t": [4, None, 3, 1], "k": [0, 1, 2, 3]})
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_bad_rows_are_those_of_a_frame(name: str) -> None:
+    for sides, side in (((BAD, PLAIN), "left"), ((PLAIN, BAD), "right")):
+        with pytest.raises(InputError) as caught:
+            TASKS[name](*sides)
+        row, order = (3, " in order of time") if name == "estimate" else (1, "")
+        assert str(caught.value) == (
+            f"{side} frame: column t: 1 row is null (row {row}): correct them or use bad_rows "
+            f"quarantine (rows count from 0{order})"
+        )
+
+
+def test_bad_rows_of_facts_and_of_several_streams_are_those_of_frames() -> None:
+    fact = pa.table({"x": [1, 2], "y": [1, 2], "b": [1, 5], "e": [3, 1]})
+    sides = {"fact_left": "x", "fact_right": "y", "fact_begin": "b", "fact_end": "e"}
+    with pytest.raises(InputError, match=r"^fact frame: column b: 1 row is not .*from 0\)$"):
+        winnow.replay(PLAIN, PLAIN, fact=fact, **sides, **JOIN)
+    streams = {"a": BAD, "b": PLAIN}
+    with pytest.raises(InputError, match=r"column t of stream a: 1 row is null .*from 0\)$"):
+        winnow.multijoin(streams, predicate="equi:k", time="t", window=1)
+    with pytest.raises(WinnowError, match="a archive: row group 0 of the a frame does not say"):
+        winnow.estimate(streams, predicate="equi:k", time="t", window=1)
+
+
+def test_bad_rows_of_a_frame_beside_a_file_say_which_is_which(tmp_path: Path) -> None:
+    pq.write_table(BAD, tmp_path / "b.parquet")
+    message = r"^left frame: column t: .*; file .*b.parquet: column t: .* from 0 within a file\)$"
+    with pytest.raises(InputError, match=message):
+        winnow.replay(BAD, tmp_path / "b.parquet", **JOIN)
+    found = winnow.replay(BAD, tmp_path / "b.parquet", bad_rows="quarantine", **JOIN).rejected
+    assert found["right"]["file"].to_pylist() == [str(tmp_path / "b.parquet")]
+    assert found["left"].to_pylist() == [{"row": 1, "reason": "null time", "t": None, "k": 1}]
+
+
+def test_rows_set_aside_have_the_columns_of_their_frame() -> None:
+    facts = pa.table({"x": [1, 1], "y": [1, 1], "b": [5, 1], "e": [3, 3], "file": ["p", "q"]})
+    sides = {"fact_left": "x", "fact_right": "y", "fact_begin": "b", "fact_end": "e"}
+    own = {"bad_rows": "quarantine"} | JOIN
+    found = winnow.replay(PLAIN, PLAIN, fact=facts, **sides, **own).rejected["fact"]
+    assert found.column_names == ["row", "reason", "x", "y", "b", "e", "original_file"]

@@ -224,7 +224,7 @@ def test_errors_say_nothing_of_temporary_folders(
 
 def test_bad_rows_are_told_without_a_folder(tables: list[pa.Table]) -> None:
     bad = tables[0].set_column(2, "i", pa.array([-1.0] * tables[0].num_rows))
-    with pytest.raises(InputError, match=r"^file left.parquet: column i: 150 rows are negative"):
+    with pytest.raises(InputError, match=r"^left frame: column i: 150 rows are negative"):
         replay(bad, tables[1], **TIMED)
 
 
