@@ -39,6 +39,11 @@ class Archives(NamedTuple):
     zone: str | None = None
     """Time zone of the left stream's times."""
 
+    @property
+    def opened(self) -> tuple[Archive, ...]:
+        """Left, right, and that of the facts, where there are any."""
+        return self[:2] if self.fact is None else (*self[:2], self.fact.archive)
+
     def windows(self, options: JobOptions) -> tuple[int, int]:
         """Return W of left and right in ticks."""
         return (

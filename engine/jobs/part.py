@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from engine.archives.families import plain_type
 from engine.archives.source import Archive
 from engine.jobs.output import IDS, Output, PartWriter
 from engine.lanes.facts import FactFile
@@ -163,7 +164,10 @@ def commit_parts(
     archives: Sequence[Archive],
     results: Sequence[Written],
 ) -> None:
-    """Put the lanes' parts and the rows that were set aside in the dataset's place."""
+    """Put the lanes' parts and the rows that were set aside in the dataset's place.
+
+    `archives` are those whose columns are written: of left, right, and what joins them.
+    """
     with output.writing():
         for rejected in prepared.rejected_files:
             target = output.whole / "_rejected"
@@ -194,8 +198,11 @@ def reported(results: Iterable[tuple[str | None, int]]) -> dict[str, int]:
 def _empty_schema(prepared: Prepared, archives: Sequence[Archive]) -> pa.Schema:
     """Return the schema of an output with no rows."""
     schema = IDS
+    if prepared.facts is not None:
+        schema = schema.insert(2, pa.field("fact_row", pa.int64()))
     if prepared.payload:
         for archive in archives:
             for column in archive.schema:
-                schema = schema.append(column.with_name(f"{archive.side}_{column.name}"))
+                name = f"{archive.side}_{column.name}"
+                schema = schema.append(pa.field(name, plain_type(column.type)))
     return schema

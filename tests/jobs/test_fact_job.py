@@ -269,3 +269,35 @@ def test_p2_s_example(probe: str, importance: float, outputs: int, most: int, me
         probe=probe, fact=fact, shared=True,
     )  # fmt: skip
     assert over_any["lower"] == over_any["upper"] == best_of_all.value > importance
+
+
+F = pa.table({"x": ["p"], "y": ["s"], "from": [0], "to": [9], "coded": ["c"]})
+F = F.set_column(4, "coded", F["coded"].dictionary_encode())
+STREAM = pa.table({"t": [1], "k": ["p"]})
+
+
+@pytest.mark.parametrize("columns", ["all", "ids"])
+@pytest.mark.parametrize(
+    ("left", "fact"),
+    [
+        (STREAM.set_column(1, "k", pa.array(["q"])), F),
+        (STREAM, F.slice(0, 0)),
+        (STREAM.slice(0, 0), F),
+        (STREAM, pa.concat_tables([F, F]).set_column(3, "to", pa.array([-1, -1]))),
+    ],
+    ids=["no match", "no facts", "no tuples", "facts set aside"],
+)
+def test_outputs_without_rows_have_all_columns(
+    left: pa.Table, fact: pa.Table, columns: str
+) -> None:
+    given: dict[str, Any] = {
+        "left_on": "k", "right_on": "k", "fact_left": "x", "fact_right": "y", "time": "t",
+        "fact_begin": "from", "fact_end": "to", "window": 5, "bad_rows": "quarantine",
+        "columns": columns,
+    }  # fmt: skip
+    right = STREAM.set_column(1, "k", pa.array(["s"]))
+    whole = engine.replay_tables(STREAM, right, fact=F, **given).outputs
+    assert whole.num_rows == 1
+    found = engine.replay_tables(left, right, fact=fact, **given).outputs
+    assert found.num_rows == 0
+    assert found.schema == whole.schema

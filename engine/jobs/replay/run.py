@@ -128,7 +128,7 @@ def run_replay(
             )
         if output is not None:
             with stages.timed("commit"):
-                commit_parts(output, lanes.prepared, archives[:2], written)
+                commit_parts(output, lanes.prepared, archives.opened, written)
     results = in_lanes(written)
     predicted = models.predicted(budgets, results)
     found = Replayed(

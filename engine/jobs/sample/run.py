@@ -91,7 +91,7 @@ def run_sample(
             timed = [windows_timed(own, lanes.prepared.time) for own in tables[len(TOTALS) :]]
             rows = {} if places[1] is None else write_tables(places[1], timed)
             if places[0] is not None:
-                commit_parts(places[0], lanes.prepared, archives[:2], results)
+                commit_parts(places[0], lanes.prepared, archives.opened, results)
                 stack.callback(_withdraw, places[0], places[1])
             if places[1] is not None:
                 places[1].commit(rows, timed[-1].schema)
