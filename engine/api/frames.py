@@ -6,8 +6,9 @@ Frames of other packages are recognised by what they can do, so none of them is 
 from __future__ import annotations
 
 import os
+import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeAlias, TypedDict, runtime_checkable
@@ -21,6 +22,16 @@ from engine.runtime.plugins import plugins
 
 GROUP = "winnow.frames"
 """Group of the entry points of packages whose frames stay where they are."""
+_REMEDIES = (
+    ("non-struct type", "it is one column: give a frame, as its to_frame() or pyarrow.table makes"),
+    ("Duplicate column names|already exists", "rename one of the columns, or the index"),
+    (
+        "column .* is |Conversion failed|too large",
+        "cast the column to one type that Arrow has, such as a decimal or text",
+    ),
+    ("", "give a pyarrow.Table of it"),
+)
+"""What helps where Arrow makes no table of a frame, by what it says."""
 
 
 @runtime_checkable
@@ -128,14 +139,31 @@ def in_arrow(frame: Frame, name: str) -> str | pa.Table:
         return os.fspath(frame)
     try:
         return _without_views(_table(frame, name)).replace_schema_metadata(None)
-    except (pa.ArrowException, ValueError, TypeError) as error:
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(
-            f"{name} is {_kind(frame)}, of which Arrow makes no table ({reason}): give its columns "
-            "one type each, and names that differ"
-        ) from error
+        raise InputError(_refused(frame, name, error)) from error
+
+
+def _refused(frame: Any, name: str, error: Exception) -> str:  # noqa: ANN401 - whatever was given
+    """Return why Arrow makes no table of a frame, and what helps."""
+    said = [*_unknown_types(frame), *(str(own).strip().partition("\n")[0] for own in error.args)]
+    reason = "; ".join(said)
+    remedy = next(own for pattern, own in _REMEDIES if re.search(pattern, reason))
+    return f"{name} is {_kind(frame)}, of which Arrow makes no table ({reason}): {remedy}"
+
+
+def _unknown_types(frame: Any) -> Iterator[str]:  # noqa: ANN401 - whatever was given
+    """Yield the columns of a frame of polars whose types Arrow does not know."""
+    if type(frame).__module__.partition(".")[0] != "polars" or not hasattr(frame, "select"):
+        return
+    first = frame.head(0)
+    empty = first.collect() if hasattr(first, "collect") else first
+    for name, kind in empty.schema.items():
+        try:
+            pa.RecordBatchReader.from_stream(empty.select(name))
+        except pa.ArrowException:
+            yield f"column {name} is {kind}"
 
 
 def _table(frame: Any, name: str) -> pa.Table:  # noqa: ANN401 - whatever was given

@@ -160,7 +160,10 @@ def test_a_pandas_index_that_only_numbers_rows_is_no_column() -> None:
     [
         (3, "left is a builtins.int, which is neither a path nor a frame"),
         ([1, 2], "left is a builtins.list, which is neither a path nor a frame"),
-        (pd.DataFrame({"at": [1, "x"], "item": [1, 2]}), "left is a pandas.*one type each"),
+        (
+            pd.DataFrame({"at": [1, "x"], "item": [1, 2]}),
+            "left is a pandas.*one type that Arrow has",
+        ),
     ],
 )
 def test_what_is_no_frame_is_said(frame: Any, said: str) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -109,3 +111,38 @@ def test_rows_set_aside_have_the_columns_of_their_frame() -> None:
     own = {"bad_rows": "quarantine"} | JOIN
     found = winnow.replay(PLAIN, PLAIN, fact=facts, **sides, **own).rejected["fact"]
     assert found.column_names == ["row", "reason", "x", "y", "b", "e", "original_file"]
+
+
+WIDE = pl.DataFrame({"t": [1, 2], "k": pl.Series([1, 2], dtype=pl.Int128)})
+CAST = "cast the column to one type that Arrow has, such as a decimal or text"
+FRAME = "it is one column: give a frame, as its to_frame() or pyarrow.table makes"
+RENAME = "rename one of the columns, or the index"
+
+
+class Refused:
+    """What has no rows to give."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        raise ValueError("no rows today")
+
+
+@pytest.mark.parametrize(
+    ("frame", "reason", "remedy"),
+    [
+        (WIDE, r"column k is Int128; .*'_pli128'", CAST),
+        (WIDE.lazy(), "column k is Int128; ", CAST),
+        (pd.DataFrame({"t": [1, 2], "k": [1, "x"]}), "Could not convert 'x' .* column k", CAST),
+        (pd.DataFrame({"t": [1], "k": [2**70]}), "too large", CAST),
+        (pd.Series([1, 2], name="t"), "non-struct type int64", FRAME),
+        (pl.Series("t", [1, 2]), "non-struct type int64", FRAME),
+        (pa.chunked_array([[1, 2]]), "non-struct type int64", FRAME),
+        (pd.DataFrame([[1, 2, 3]], columns=["t", "k", "k"]), "'t', 'k', 'k'", RENAME),
+        (pd.DataFrame({"k": [2]}, index=pd.Index([1], name="k")), "cannot insert k", RENAME),
+        (Refused(), "no rows today", "give a pyarrow.Table of it"),
+    ],
+    ids=range(10),
+)
+def test_the_remedy_is_one_for_what_arrow_refuses(frame: Any, reason: str, remedy: str) -> None:
+    message = rf"^left is a [\w.]+, of which Arrow makes no table \(.*{reason}.*\): {remedy}$"
+    with pytest.raises(InputError, match=message.replace("to_frame()", r"to_frame\(\)")):
+        winnow.replay(frame, PLAIN, **JOIN)
