@@ -35,7 +35,6 @@ class Unwritten:
     ----------
     archive : Archive
     groups : RowGroups
-        One at least.
     roles : Roles
     joined : JoinColumns
         Of both sides.

@@ -71,7 +71,7 @@ def plan_of(
         groups = left, right
         windows = archives.windows(base)
         start = archives.start_ts(base)
-        begin = min(own.span[0] for own in groups)
+        begin = min((own.span[0] for own in groups if own.rows.size), default=0)
         edges, measures = sliced(groups, windows, start, (), LIFETIMES)
     if facts is not None:
         with stages.timed("facts"):

@@ -31,6 +31,7 @@ HALF = 0.5
 _ALL = 1 - 1e-9
 """Share that is everything but for rounding."""
 _ALL_AT_ONCE = "row groups are so long that one stretch reads all of them"
+_NOTHING = "no tuple has another to join with"
 _HOPE = 3.0
 """A spread may turn out so many times smaller with more slices, which are closer in time."""
 
@@ -274,6 +275,8 @@ class Estimating(ABC):
 
     def _everything_pays(self, draws: int) -> str | None:
         """Return why everything is to be read, None if it is not."""
+        if not self.plan.worth:
+            return _NOTHING
         if not self._may_read_all:
             first = draws == 1 and not self.spent
             at_once = first and self.expected(1) > _ALL * self.cost_of_all

@@ -128,7 +128,7 @@ class Joining(Estimating):
 
     def run(self) -> Outcome:
         """Draw, or read everything."""
-        if self.by == KEYS and not self._read_keys():
+        if self.by == KEYS and self.plan.worth and not self._read_keys():
             raise KeyboardInterrupt
         return super().run()
 
@@ -191,8 +191,9 @@ class Joining(Estimating):
         return np.array([[one.sums[:, 0].sum() for one in own.sums] for own in found])
 
     def whole(self) -> Seen | None:
-        """Join everything."""
-        tasks = [self.join.stretch(*stretch) for stretch in self.join.whole()]
+        """Join everything, of which nothing is read where an archive is empty."""
+        stretches = self.join.whole() if self.plan.worth else []
+        tasks = [self.join.stretch(*stretch) for stretch in stretches]
         found = list[Joined]()
 
         def joined(one: Joined) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.source import Archive
 from engine.archives.stretches import RowGroups, row_groups
-from engine.runtime.errors import InputError
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.stretches import density, slices
 from engine.sampling.stretches.measures import Measures, measures_of
@@ -127,6 +126,8 @@ def sliced(
 ) -> tuple[Ints, Measures]:
     """Cut the time of archives as their footers suggest, and return what these tell of slices.
 
+    Where an archive is empty, no slice is worth joining, and only borders of panes cut them.
+
     Parameters
     ----------
     groups : sequence of RowGroups
@@ -143,10 +144,14 @@ def sliced(
     least : bool
         Whether of several columns an output has the least.
     """
-    ends = [own.span for own in groups]
+    ends = [own.span for own in groups if own.rows.size] or [(0, 0)]
     span = min(low for low, _ in ends), max(high for _, high in ends)
     if start is not None:
         span = max(span[0], start), max(span[1], start)
+    if not all(own.rows.size for own in groups):
+        edges = slices.cut(span, span[1] - span[0] + 1, panes)
+        none = np.zeros(edges.size - 1)
+        return edges, Measures(none, none, none)
     mean = max(_length(own) for own in groups)
     length = slices.length_of(span[1] - span[0] + 1, max(windows) + 1, mean, lifetimes)
     edges = slices.cut(span, length, panes)
@@ -190,16 +195,12 @@ def groups_of(
     Raises
     ------
     InputError
-        If stretches of time cannot be told apart by footers, or an archive is empty.
+        If stretches of time cannot be told apart by footers.
     """
-    found = tuple(
+    return tuple(
         row_groups(archive, own.time, joined.unit, own.on, (*own.columns, *more))
         for archive, own, more in zip(archives, roles, columns or [()] * len(roles), strict=True)
     )
-    for archive, groups in zip(archives, found, strict=True):
-        if not groups.rows.size:
-            raise InputError(f"{archive.side} archive {archive.where} is empty: nothing joins")
-    return found
 
 
 def _before(ticks: Ints, amount: Floats, at: Ints) -> Floats:
