@@ -124,15 +124,29 @@ def common_types(
     """
     kinds = []
     for mine, its in zip(ours, theirs, strict=True):
-        pair = one.schema.field(mine).type, other.schema.field(its).type
-        kind = families.canonical_type(*pair)
+        kind = families.canonical_type(*compared_as([(one, mine), (other, its)]))
         if isinstance(kind, str):
             raise InputError(
-                f"column {mine} of the {one.side} archive ({pair[0]}) and column {its} of the "
-                f"{other.side} archive ({pair[1]}): {kind}"
+                f"column {mine} of the {one.side} archive ({one.schema.field(mine).type}) and "
+                f"column {its} of the {other.side} archive ({other.schema.field(its).type}): {kind}"
             )
         kinds.append(kind)
     return tuple(kinds)
+
+
+def compared_as(columns: Sequence[tuple[Archive, str]]) -> list[pa.DataType]:
+    """Return the types by which join attributes are compared.
+
+    They are their own, but cells of text files that look like integers are text beside text: of
+    one file all may, and of another not.
+    """
+    kinds = [families.value_type(archive.schema.field(name).type) for archive, name in columns]
+    if all(families.family(kind) != "string" for kind in kinds):
+        return kinds
+    return [
+        pa.string() if kind == pa.int64() and _of_cells(archive, name) else kind
+        for kind, (archive, name) in zip(kinds, columns, strict=True)
+    ]
 
 
 def common_time(columns: Iterable[tuple[Archive, str]]) -> tuple[str, bool]:
@@ -236,8 +250,12 @@ def check_importance(archive: Archive, name: str) -> None:
 
 
 def _read_from_text(archive: Archive, name: str) -> bool:
-    at = archive.stored.get_field_index(name)
-    return archive.format == "csv" and at >= 0 and pt.is_string(archive.stored.field(at).type)
+    return _of_cells(archive, name) and pt.is_string(archive.schema.field(name).type)
+
+
+def _of_cells(archive: Archive, name: str) -> bool:
+    """Return whether a column's type is inferred from the cells of text files."""
+    return archive.format == "csv" and name in archive.stored.names
 
 
 def _guess(archive: Archive, name: str, kinds: Sequence[pa.DataType]) -> pa.DataType | None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from engine.archives import families
 from engine.archives.canonical import LANE_SEED, canonical, contiguous, direct_codes, hashed
 from engine.archives.numbers import as_float64
-from engine.archives.roles import check_present
+from engine.archives.roles import check_present, compared_as
 from engine.archives.source import Archive
 from engine.jobs.multijoin.vectors import check_dense, of_width, vectors
 from engine.multiway.predicate import Predicate
@@ -126,10 +126,10 @@ def check_groups(streams: Sequence[tuple[Archive, Sequence[str]]]) -> tuple[pa.D
 
 def _common(columns: Sequence[tuple[Archive, str]], predicate: str) -> pa.DataType:
     """Return the canonical type of columns, or of their items."""
-    kinds = []
-    for archive, name in columns:
-        kind = archive.schema.field(name).type
-        kinds.append(families.value_type(kind if predicate == "equi" else _item(archive, name)))
+    if predicate == "equi":
+        kinds = compared_as(columns)
+    else:
+        kinds = [families.value_type(_item(archive, name)) for archive, name in columns]
     for (one, mine), kind in zip(columns, kinds, strict=True):
         for (other, its), another in zip(columns, kinds, strict=True):
             why = families.canonical_type(kind, another)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,7 +13,7 @@ from engine.archives.rows import Rows
 from engine.archives.source import open_archive
 from engine.archives.texts import SpoolTask, spool
 from engine.runtime.errors import InputError
-from winnow import replay
+from winnow import estimate, lookup, multijoin, replay
 
 
 def column(where: Path, name: str) -> pa.ChunkedArray:
@@ -87,3 +88,27 @@ def test_cells_further_on_are_integers_as_before(
     found = late(tmp_path, cell)
     assert found.type == pa.int64()
     assert found[-1].as_py() == value
+
+
+def rows_of(found: pa.Table, *columns: str) -> list[tuple[int, ...]]:
+    return sorted(tuple(row.values()) for row in found.select(columns).to_pylist())
+
+
+def test_integers_of_csv_join_text_by_their_digits(tmp_path: Path) -> None:
+    """Whether a file has a leading zero decides its type, and not what joins."""
+    (tmp_path / "a.csv").write_text("t,zip\n1,007\n2,10001\n3,7\n4,\n")
+    (tmp_path / "b.csv").write_text("t,zip\n1,10001\n2,7\n3,7\n4,\n")
+    pq.write_table(pa.table({"t": [1, 2], "zip": ["10001", "007"]}), tmp_path / "c.parquet")
+    text, whole, stored = (tmp_path / name for name in ("a.csv", "b.csv", "c.parquet"))
+    on: dict[str, Any] = {"on": "zip", "time": "t", "window": 5}
+    for sides, expected in (((text, whole), [(1, 0), (2, 1), (2, 2)]), ((whole, stored), [(0, 0)])):
+        found = replay(*sides, **on).outputs
+        assert rows_of(found, "left_row", "right_row") == expected
+        assert estimate(*sides, **on).report.aggregates[0].estimate == len(expected)
+        streams = dict(zip("xy", sides, strict=True))
+        found = multijoin(streams, predicate="equi:zip", time="t", window=5).outputs
+        assert rows_of(found, "x_row", "y_row") == expected
+    found = lookup(whole, text, on="zip", time="t").outputs
+    assert rows_of(found, "row", "fact_row") == [(0, 1), (1, 2), (2, 2)]
+    with pytest.raises(InputError, match=r"\(string\) .* \(int64\): they are not of one kind"):
+        replay(stored, pa.table({"t": [1], "zip": [7]}), **on)
