@@ -13,8 +13,16 @@ from multiway_cases import PREDICATES, random_streams, values
 
 from engine.jobs.multijoin import outlook
 from engine.jobs.multijoin.outlook import Expected, stretch_of
+from engine.multiway.streams import MultiStreams
+from engine.runtime.kept import COMPILED
 
 SHED: dict[str, Any] = {"throttle": 0.5, "basic_window": 2, "adapt_every": 5, "window": 3}
+
+
+@pytest.fixture(autouse=True)
+def _tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try joins that do little."""
+    monkeypatch.setattr(outlook, "_PAIRS", 0)
 
 
 @pytest.mark.parametrize("kind", PREDICATES)
@@ -58,6 +66,43 @@ def test_nothing_is_expected_of_streams_that_barely_fill_the_windows(
     monkeypatch.setattr(outlook, "_LEAST", 3)
     for window, known in ((8, True), (12, False)):  # of 40 ticks
         done = joined(tmp_path, **SHED | {"window": window})
+        assert (done.report["harvest"]["expected_seconds"] is not None) == known
+
+
+def test_nothing_is_compiled_or_interpreted_while_the_clock_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel that longer stretches alone need is not among their seconds."""
+    cases.write(tmp_path, cases.streams(4, 60))
+    monkeypatch.setattr(outlook, "_LEAST", 3)
+    monkeypatch.setattr(outlook, "_PART", 3)
+    monkeypatch.setattr(COMPILED, "always", False)
+    monkeypatch.setattr(COMPILED, "names", [*COMPILED.names])
+
+    def seconds(task: object, streams: MultiStreams, kernel: str) -> float:
+        del task
+        assert COMPILED.always
+        if streams.ts.size > outlook.WARM and kernel not in COMPILED.names:
+            COMPILED.names.append(kernel)
+            return 1000.0
+        return 1.0
+
+    for way in ("_exact_seconds", "_harvested_seconds"):
+        monkeypatch.setattr(outlook, way, lambda *given, own=way: seconds(*given, own))
+    told = joined(tmp_path, **SHED).report["harvest"]["expected_seconds"]
+    assert 0 < told["exact"] == told["harvested"] < 10
+    assert COMPILED.names[-2:] == ["_exact_seconds", "_harvested_seconds"]
+    assert not COMPILED.always
+
+
+def test_nothing_is_expected_of_joins_that_do_little(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases.write(tmp_path, cases.streams(4, 60))
+    monkeypatch.setattr(outlook, "_LEAST", 3)
+    for pairs, known in ((10, True), (100_000, False)):
+        monkeypatch.setattr(outlook, "_PAIRS", pairs)
+        done = joined(tmp_path, **SHED)
         assert (done.report["harvest"]["expected_seconds"] is not None) == known
 
 

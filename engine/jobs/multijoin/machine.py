@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
+from functools import partial
 
 from engine.jobs.multijoin.harvested import HarvestRun
 from engine.jobs.multijoin.join_task import MultiJoinTask
-from engine.jobs.multijoin.outlook import SECONDS, WARM, stretch_of
+from engine.jobs.multijoin.outlook import SECONDS, WARM, compiled_first, stretch_of
 from engine.jobs.multijoin.read import read_streams
 from engine.jobs.multijoin.shares import slices_of
+from engine.multiway.streams import MultiStreams
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import Ints
 
@@ -48,16 +50,21 @@ def with_capacity(task: MultiJoinTask, sample: Ints) -> MultiJoinTask:
     ).lanes  # fmt: skip
     settings = replace(task.harvest, capacity=None, throttle=1.0, shedding="harvest")
     whole = replace(task, harvest=settings)
-    if lane.streams.ts.size:  # what is to be compiled is, before the clock runs
-        HarvestRun(whole, stretch_of(lane.streams, WARM)).try_for(SECONDS)
-    run, begun = HarvestRun(whole, lane.streams), time.perf_counter()
-    run.try_for(SECONDS)
-    comparisons, spent = run.statistics.comparisons, time.perf_counter() - begun
-    if not comparisons:
+    if lane.streams.ts.size:  # most of what is to be compiled is, before the clock runs
+        compiled_first(partial(_speed, whole, stretch_of(lane.streams, WARM)))
+    speed = compiled_first(partial(_speed, whole, lane.streams))
+    if not speed:
         raise SpecError(
             "--capacity auto is measured on a stretch of the streams, in which no tuples are "
             "compared: give a number"
         )
-    capacity = float(f"{comparisons / spent:.2g}")
+    capacity = float(f"{speed:.2g}")
     _log.info("winnow: comparisons a second of this machine: --capacity %g", capacity)
     return replace(task, harvest=replace(task.harvest, capacity=capacity))
+
+
+def _speed(task: MultiJoinTask, streams: MultiStreams) -> float:
+    """Return the comparisons a second of a join, from what it does in `SECONDS`."""
+    run, begun = HarvestRun(task, streams), time.perf_counter()
+    run.try_for(SECONDS)
+    return run.statistics.comparisons / (time.perf_counter() - begun)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,14 +17,19 @@ from engine.jobs.multijoin.read import WHOLE
 from engine.multiway.exact.join import ExactJoin
 from engine.multiway.streams import Attributes, MultiStreams, Windows
 from engine.runtime.jit import Ints
+from engine.runtime.kept import COMPILED
 
+T = TypeVar("T")
 _log = logging.getLogger("winnow")
 _PART = 20
 """The stretch that is tried has so many times fewer tuples than the streams, and two windows."""
 _LEAST = 1000
 """Tuples of a stretch; of shorter streams nothing is expected."""
+_PAIRS = 100_000_000
+"""Of a tuple and one in the windows. A join of fewer takes a second, and nothing is expected of
+it; what one of more needs is compiled in any case."""
 WARM = 40
-"""Tuples that are joined first, so that nothing is compiled while the clock runs."""
+"""Tuples that are joined first, so that little is compiled while the clock runs."""
 SECONDS = 2.0
 """After which a trial is broken off."""
 
@@ -107,7 +113,8 @@ def expected_of(
     Returns
     -------
     Expected or None
-        None for short streams, and where two windows are more than half of the time.
+        None for short streams, where windows hold little, and where two windows are more than half
+        of the time.
     """
     task, streams = max(lanes, key=lambda lane: lane[1].ts.size)
     tried = _of_lane(task, streams)
@@ -123,18 +130,38 @@ def expected_of(
 def _of_lane(task: MultiJoinTask, streams: MultiStreams) -> Expected | None:
     if streams.ts.size // _PART < _LEAST:
         return None
-    size = max(streams.ts.size // _PART, 2 * _in_windows(streams, task.windows))
+    inside = _in_windows(streams, task.windows)
+    if streams.ts.size * inside < _PAIRS:
+        return None
+    size = max(streams.ts.size // _PART, 2 * inside)
     if size > streams.ts.size // 2:
         return None
     parts = [stretch_of(streams, tuples) for tuples in (WARM, size // 2, size)]
     if not all(own.ts.size for own in parts):
         return None  # one instant has all tuples
-    seconds = [(_exact_seconds(task, own), _harvested_seconds(task, own)) for own in parts]
+    ways = (_exact_seconds, _harvested_seconds)
+    seconds = [[compiled_first(partial(way, task, own)) for way in ways] for own in parts]
     few, some = (own.ts.size for own in parts[1:])
     return Expected._make(
         _whole((few, short), (some, long), streams.ts.size)
         for short, long in zip(*seconds[1:], strict=True)
     )
+
+
+def compiled_first(measure: Callable[[], T]) -> T:
+    """Return what is measured with all kernels compiled: nothing is while the clock runs.
+
+    Nothing is interpreted, and what had something to compile is measured again.
+    """
+    before, COMPILED.always = COMPILED.always, True
+    try:
+        while True:
+            known = len(COMPILED.names)
+            found = measure()
+            if len(COMPILED.names) == known:
+                return found
+    finally:
+        COMPILED.always = before
 
 
 def _in_windows(streams: MultiStreams, windows: Windows) -> int:
@@ -147,9 +174,13 @@ def _in_windows(streams: MultiStreams, windows: Windows) -> int:
     >>> streams = MultiStreams(np.array([0, 100, 200]), ts, ts, np.ones(200), no_attributes(200))
     >>> _in_windows(streams, windows_of([9, 19]))
     40
+    >>> _in_windows(streams, windows_of([9, 30], [False, True]))
+    60
     """
     span = int(streams.ts.max() - streams.ts.min()) + 1
-    return int(streams.ts.size * min(1.0, (int(windows.size.max()) + 1) / span))
+    tuples = streams.ts.size * np.minimum(1.0, (windows.size + 1) / span)
+    counted = np.minimum(streams.ts.size, windows.size * streams.number)
+    return int(np.where(windows.by_rows, counted, tuples).max())
 
 
 def _whole(few: tuple[int, float], some: tuple[int, float], tuples: int) -> float:
