@@ -154,3 +154,13 @@ def test_what_does_not_go_is_said(spark: Any, tmp_path: Path) -> None:
                for name, frame in frames.items()}  # fmt: skip
     with pytest.raises(Exception, match=r"row 3 of the [abc] DataFrame is there twice"):
         multijoin(doubled, row="id", **given).collect()
+
+
+def test_an_integer_that_no_float64_equals_fails_the_query(spark: Any, tmp_path: Path) -> None:
+    kept = pa.table({"t": [1, 2], "k": [2**60, 2**60 + 256], "i": [1.0, 1.0]})
+    tables = {"a": kept, "b": kept, "c": pa.table({**dict(kept.to_pydict()), "k": [1, 2**60 + 1]})}
+    frames = read(spark, tmp_path, tables)
+    given = told(predicate="band:k:0", window=5)
+    with pytest.raises(Exception, match=f"column k of stream c has {2**60 + 1}, which no float64"):
+        multijoin(frames, **given).collect()
+    assert multijoin(frames | {"c": frames["a"]}, **given).count() == 2

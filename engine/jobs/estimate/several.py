@@ -124,7 +124,9 @@ class StreamsRecipe(Recipe):
                 quarantine=self.quarantine,
             )  # fmt: skip
             rejected += own.rejected.num_rows
-            raw, good = raw_attributes(self.predicate, own.payload, attributes, self.joined.keys)
+            raw, good = raw_attributes(
+                self.predicate, own.payload, attributes, self.joined.keys, self.names[stream]
+            )
             keep = good & (own.ts >= span[0]) & (own.ts <= span[1])
             payload = own.payload.select(list(columns))
             payload = payload.filter(pa.array(keep)) if columns else payload

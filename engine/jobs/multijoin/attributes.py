@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from engine.archives import families
 from engine.archives.canonical import LANE_SEED, canonical, contiguous, direct_codes, hashed
-from engine.archives.numbers import as_float64
 from engine.archives.roles import check_present, compared_as
 from engine.archives.source import Archive
+from engine.jobs.multijoin.numbers import as_floats
 from engine.jobs.multijoin.vectors import check_dense, of_width, vectors
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Attributes
@@ -182,8 +182,9 @@ def _item(archive: Archive, name: str) -> pa.DataType:
 
 
 def raw_attributes(
-    predicate: Predicate, table: pa.Table, columns: Sequence[str], kinds: Sequence[pa.DataType]
-) -> tuple[Raw, NDArray[np.bool_]]:
+    predicate: Predicate, table: pa.Table, columns: Sequence[str], kinds: Sequence[pa.DataType],
+    stream: str,
+) -> tuple[Raw, NDArray[np.bool_]]:  # fmt: skip
     """Return the attributes of rows, and which rows have them: the others match nothing.
 
     Parameters
@@ -193,11 +194,13 @@ def raw_attributes(
     columns : sequence of str
     kinds : sequence of pyarrow.DataType
         From `check_attributes`.
+    stream : str
+        Its name, for messages.
 
     Raises
     ------
     InputError
-        If a cell is no number.
+        If no float64 equals an integer, or vectors differ in length.
     """
     good = np.ones(table.num_rows, np.bool_)
     for name in columns:
@@ -205,7 +208,8 @@ def raw_attributes(
     whole = bool(good.all())
     some = table if whole else table.filter(pa.array(good))
     if predicate.kind == "inner" and not predicate.dense:
-        items = _vectors(some.column(columns[0]), kinds[0])
+        whose = f"column {columns[0]} of stream {stream}"
+        items = _vectors(some.column(columns[0]), kinds[0], whose)
         return _spread(Raw([], np.zeros((0, 1)), items), good), good
     keyed = len(kinds)
     keys = [canonical(some.column(n), k) for n, k in zip(columns[:keyed], kinds, strict=True)]
@@ -218,8 +222,7 @@ def raw_attributes(
         return raw._replace(value=value), good & own
     value = np.full((table.num_rows, len(columns) - keyed), np.nan)
     for at, name in enumerate(columns[keyed:]):
-        cells = some.column(name)
-        value[good, at] = as_float64(cells).to_numpy(zero_copy_only=False)
+        value[good, at] = as_floats(some.column(name), f"column {name} of stream {stream}")
     good &= ~np.isnan(value).any(axis=1)
     return raw._replace(value=value), good
 
@@ -235,7 +238,7 @@ def _spread(raw: Raw, good: NDArray[np.bool_]) -> Raw:
     return raw.take(places.astype(np.int64))
 
 
-def _vectors(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+def _vectors(column: pa.ChunkedArray, kind: pa.DataType, whose: str) -> pa.Array:
     """Return sets and maps as lists of (item, weight); the weights of a set are 1."""
     cells = contiguous(column)
     if pt.is_null(cells.type):
@@ -243,7 +246,7 @@ def _vectors(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     first = np.asarray(cells.offsets).astype(np.int64)
     inside = slice(int(first[0]) if first.size else 0, int(first[-1]) if first.size else 0)
     if pt.is_map(cells.type):
-        items, weights = cells.keys[inside], as_float64(cells.items[inside])
+        items, weights = cells.keys[inside], pa.array(as_floats(cells.items[inside], whose))
     else:
         items = cells.values[inside]
         weights = pa.array(np.ones(len(items)))

@@ -202,8 +202,9 @@ class StreamReader:
             self._in_order &= int(own.ts[0]) >= self._last
             self._last = max(self._last, int(own.ts.max()))
         raw, good = raw_attributes(
-            self._predicate, own.payload, self._source.columns, self._columns.keys
-        )
+            self._predicate, own.payload, self._source.columns, self._columns.keys,
+            self._source.archive.side,
+        )  # fmt: skip
         needed = (own.ts >= self._first) & (own.ts < share.end)
         mine = needed & (own.ts >= share.begin)
         lane = self._lanes_of(own, raw, good)

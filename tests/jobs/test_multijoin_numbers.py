@@ -1,0 +1,77 @@
+"""Integers that no float64 equals are refused where float64 are compared, and others are joined."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import engine
+import winnow
+from engine.jobs.multijoin.numbers import as_floats
+from engine.runtime.errors import InputError
+
+engine.register_theta("same", lambda a, b: a[0] == b[0])
+PREDICATES = ("band:k:0", "distance:k,k:0.5", "theta:same:k")
+
+
+def streams(keys: list[Any], kind: pa.DataType) -> dict[str, pa.Table]:
+    """Return two streams of the same keys, one of each at an instant."""
+    table = pa.table({"t": range(len(keys)), "k": pa.array(keys, kind)})
+    return {"a": table.slice(0, len(keys) - 1), "b": table}
+
+
+@pytest.mark.parametrize("predicate", PREDICATES)
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (2**53 + 1, pa.int64()), (2**60 + 2, pa.int64()), (-(2**53) - 1, pa.int64()),
+        (2**63 - 1, pa.int64()), (2**64 - 1, pa.uint64()), (2**63 + 1, pa.uint64()),
+    ],
+)  # fmt: skip
+def test_what_no_float64_equals_is_named(predicate: str, value: int, kind: pa.DataType) -> None:
+    given = streams([None, 2**53, 4, value], kind)
+    told = f"column k of stream b has {value}, which no float64 equals.*subtract.*or cast"
+    with pytest.raises(InputError, match=told):
+        winnow.multijoin(given, predicate=predicate, time="t", window=5)
+
+
+@pytest.mark.parametrize("predicate", PREDICATES)
+@pytest.mark.parametrize("kind", [pa.int64(), pa.uint64(), pa.decimal128(38, 0)])
+def test_what_float64_equal_is_joined(predicate: str, kind: pa.DataType) -> None:
+    values = [0, 2**53, 2**53 + 2, None, 2**60, 2**62 + 2**10]
+    given = streams([*values, 7], kind)
+    found = winnow.multijoin(given, predicate=predicate, time="t", window=9).outputs
+    rows = [0, 1, 2, 4, 5]
+    assert sorted(found.column("a_row").to_pylist()) == rows
+    assert sorted(found.column("b_row").to_pylist()) == rows
+
+
+def test_the_least_integer_is_a_float64() -> None:
+    assert as_floats(pa.array([-(2**63), None, 1]), "k").tolist()[::2] == [-(2.0**63), 1.0]
+
+
+def test_weights_of_maps_are_held_to_the_same() -> None:
+    kind = pa.map_(pa.string(), pa.int64())
+    given = streams([[("x", 2**60)], [("x", None)], [("x", 2**60 + 1)]], kind)
+    with pytest.raises(InputError, match=f"column k of stream b has {2**60 + 1}"):
+        winnow.multijoin(given, predicate="inner:k:1", time="t", window=5)
+    found = winnow.multijoin(
+        {name: own.slice(0, 2) for name, own in given.items()}, predicate="inner:k:1", time="t",
+        window=5,
+    )  # fmt: skip
+    assert found.outputs.num_rows == 1
+
+
+def test_estimates_of_several_streams_and_bands_of_archives_say_so(tmp_path: Path) -> None:
+    ids = 2**60 + np.arange(50)
+    for name in ("a", "b"):
+        pq.write_table(pa.table({"t": np.arange(50), "k": ids}), tmp_path / f"{name}.parquet")
+    given = {name: tmp_path / f"{name}.parquet" for name in ("a", "b")}
+    for task in (winnow.multijoin, winnow.estimate):
+        with pytest.raises(InputError, match=f"column k of stream a has {2**60 + 1}"):
+            task(given, predicate="band:k:0", time="t", window=5)  # type: ignore[operator]
