@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
+from engine.api.frames import by_name
 from engine.api.keywords import takes
 from engine.jobs.multijoin.join_task import MultiJoinTask, open_join
 from engine.jobs.multijoin.lanes import capacities_by_lane, lane_profiles
@@ -109,7 +110,9 @@ def multijoin(streams: Mapping[str, DataFrame], **options: Unpack[MultiJoinFrame
         raise SpecError(
             "--capacity auto is measured on archives, before the join begins: give a number"
         )
-    return Query(streams, {n: own for n, own in options.items() if n != "row"}, given["row"]).joined
+    return Query(
+        by_name(streams), {n: own for n, own in options.items() if n != "row"}, given["row"]
+    ).joined
 
 
 @dataclass(frozen=True)

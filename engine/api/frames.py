@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Protocol, TypeAlias, TypedDict, runtime_checkable
+from typing import Annotated, Any, Protocol, TypeAlias, TypedDict, TypeVar, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -20,6 +20,7 @@ from engine.options.option import Option, options_of
 from engine.runtime.errors import InputError, SpecError
 from engine.runtime.plugins import plugins
 
+T = TypeVar("T")
 GROUP = "winnow.frames"
 """Group of the entry points of packages whose frames stay where they are."""
 _REMEDIES = (
@@ -240,9 +241,25 @@ def spooled(reader: pa.RecordBatchReader) -> pa.Table:
         place.unlink()
 
 
+def by_name(streams: Mapping[str, T]) -> Mapping[str, T]:
+    """Return streams by name as they are.
+
+    Raises
+    ------
+    SpecError
+        If they have no names.
+    """
+    if isinstance(streams, Mapping):
+        return streams
+    raise SpecError(
+        f"streams is {_kind(streams)}: give a mapping of names to streams, such as "
+        "{'a': first, 'b': second}"
+    )
+
+
 def streams_in_arrow(streams: Mapping[str, Frame]) -> dict[str, str | pa.Table]:
     """Return streams by name as `in_arrow` does."""
-    return {name: in_arrow(frame, f"stream {name}") for name, frame in streams.items()}
+    return {name: in_arrow(frame, f"stream {name}") for name, frame in by_name(streams).items()}
 
 
 def loaded(package: str) -> Any:  # noqa: ANN401 - the package's module

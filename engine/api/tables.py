@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
+from engine.api.frames import by_name
 from engine.archives.moments import in_ticks
 from engine.archives.rows import restored
 from engine.archives.source import open_archive
@@ -252,7 +253,7 @@ def sources_of(streams: Mapping[str, Source]) -> dict[str, str | pa.Table]:
     """Return streams by name, their paths as text."""
     return {
         name: source if isinstance(source, pa.Table) else os.fspath(source)
-        for name, source in streams.items()
+        for name, source in by_name(streams).items()
     }
 
 

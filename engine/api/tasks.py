@@ -14,6 +14,7 @@ from engine.api.frames import (
     Frame,
     Numbered,
     OfSpark,
+    by_name,
     home_of,
     in_arrow,
     not_of_spark,
@@ -128,7 +129,7 @@ def multijoin(streams: Mapping[str, Frame], **options: Unpack[MultiJoinFrames]) 
     WinnowError
         If an option, a frame or an archive is invalid, or the output cannot be written.
     """
-    home = home_of(*streams.values())
+    home = home_of(*by_name(streams).values())
     if home is not None:
         there: Result = home.multijoin(streams, **options)
         return there

@@ -172,6 +172,16 @@ def test_what_is_no_frame_is_said(frame: Any, said: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "task",
+    [winnow.multijoin, winnow.explain, engine.multijoin_streams, engine.estimate_streams],
+)
+def test_streams_without_names_are_refused(task: Callable[..., Any]) -> None:
+    said = "streams is a builtins.list: give a mapping of names to streams, such as {'a'"
+    with pytest.raises(SpecError, match=said):
+        task([LEFT, RIGHT], predicate="equi:item", time="at", window="30s")
+
+
+@pytest.mark.parametrize(
     ("window", "ticks"),
     [
         (timedelta(seconds=30), 30_000_000),
