@@ -30,7 +30,7 @@ from engine.runtime.time_units import parse_instant, parse_window
 from spark_plugin.columns import Side, check_columns
 from spark_plugin.facts import FactJoin, join_through
 from spark_plugin.query import Query, settled_lanes
-from spark_plugin.rows import FactRows, Numbered, session_zone, with_rows
+from spark_plugin.rows import FactRows, Numbered, check_static, session_zone, with_rows
 
 
 class Rows(Numbered, FactRows, total=False):
@@ -115,6 +115,7 @@ def _through_facts(sides: tuple[Side, Side], lanes: int, given: Given) -> FactJo
 
 def _side(name: str, frame: DataFrame, given: Given) -> Side:
     roles: Roles = roles_of(given, name)
+    check_static(frame, name)
     payload = tuple(frame.columns) if given["columns"] == "all" else ()
     for column in payload:
         if column.lower() == "row":

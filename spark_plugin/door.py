@@ -29,6 +29,7 @@ from engine.report.envelope import time_bins, with_times
 from engine.report.joins import lookup_charts
 from engine.report.losses import in_a_line, in_figures, losses
 from engine.report.shown import Shown
+from engine.runtime.errors import SpecError
 from spark_plugin import dataframe
 from spark_plugin import lookup as lookups
 from spark_plugin import multijoin as joins
@@ -68,10 +69,12 @@ class InSpark(Result):
     @cached_property
     def report(self) -> Fields:
         """What was found, and of a replay what was lost, in all and over time."""
+        self._check_static()
         return Fields(with_times(self._report()))
 
     @cached_property
     def _collected(self) -> pa.Table:
+        self._check_static()
         return collected(self.frame)
 
     @property
@@ -98,8 +101,18 @@ class InSpark(Result):
             soft_wrap=True,
         )
 
+    def _check_static(self) -> None:
+        if self.frame.isStreaming:
+            raise SpecError(
+                "the result is a stream of Spark's, of which nothing is there before it is "
+                "written: write .frame (.frame.writeStream)"
+            )
+
     def _first(self, rows: int) -> pa.Table:
-        return collected(self.frame.limit(rows))
+        frame = self.frame
+        if frame.isStreaming:
+            return pa.table({name: [] for name in frame.columns})
+        return collected(frame.limit(rows))
 
 
 def replay(left: DataFrame, right: DataFrame, **options: Any) -> InSpark:  # noqa: ANN401 - checked there

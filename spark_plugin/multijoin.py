@@ -43,7 +43,7 @@ from spark_plugin.lanes import GROUP
 from spark_plugin.multijoin_worker import Arranged, join_lanes, measure_lanes
 from spark_plugin.naming import jobs_named
 from spark_plugin.partitions import on_partitions, slots
-from spark_plugin.rows import Numbered, session_zone, with_rows
+from spark_plugin.rows import Numbered, check_static, session_zone, with_rows
 from spark_plugin.session import map_in_arrow
 from spark_plugin.spread import by_lane
 
@@ -140,6 +140,8 @@ class Query:
     def __init__(
         self, streams: Mapping[str, DataFrame], keywords: Mapping[str, Any], row: str | None
     ) -> None:
+        for name, frame in streams.items():
+            check_static(frame, name)
         given = MULTIJOIN.from_keywords(keywords)
         options = multijoin_of(dict.fromkeys(streams, pa.table({})), given)
         if options.approximate:

@@ -42,6 +42,17 @@ class FactRows(TypedDict, total=False):
     fact_row: Annotated[str | None, Option("integer column that numbers the rows of F")]
 
 
+def check_static(frame: DataFrame, name: str) -> None:
+    """Raise `SpecError` if a DataFrame is a stream of Spark's."""
+    if frame.isStreaming:
+        raise SpecError(
+            f"the {name} DataFrame is a stream, and this join is of static ones: give what has "
+            "been written so far (spark.read), replay archives in event time with "
+            "spark_plugin.streaming.replay, or look a stream up in facts with "
+            "spark_plugin.lookup.lookup"
+        )
+
+
 def with_rows(
     frame: DataFrame, side: str, row: str | None, option: str = "row"
 ) -> tuple[DataFrame, Column]:

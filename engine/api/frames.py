@@ -174,7 +174,7 @@ def _table(frame: Any, name: str) -> pa.Table:  # noqa: ANN401 - whatever was gi
     if top == "pandas" and hasattr(frame, "columns"):
         return _of_pandas(frame)
     if top == "pyspark" and hasattr(frame, "sparkSession"):
-        return _of_spark(frame)
+        return _of_spark(frame, name)
     if top == "polars" and hasattr(frame, "collect_schema") and hasattr(frame, "collect"):
         frame = frame.collect()  # a lazy one has no data yet
     if isinstance(frame, ArrowStream):
@@ -216,8 +216,13 @@ def _of_pandas(frame: Any) -> pa.Table:  # noqa: ANN401 - pandas need not be the
     return pa.Table.from_pandas(frame, preserve_index=False)
 
 
-def _of_spark(frame: Any) -> pa.Table:  # noqa: ANN401 - PySpark need not be there
+def _of_spark(frame: Any, name: str) -> pa.Table:  # noqa: ANN401 - PySpark need not be there
     """Return the rows of a Spark DataFrame, which come to this process."""
+    if frame.isStreaming:
+        raise InputError(
+            f"{name} is a stream of Spark's, which has no end: give what has been written so far "
+            "(spark.read)"
+        )
     if hasattr(frame, "toArrow"):
         found: pa.Table = frame.toArrow()
         return found

@@ -23,7 +23,7 @@ from thorough import guards
 
 import winnow
 from engine.api import frames
-from engine.runtime.errors import SpecError
+from engine.runtime.errors import InputError, SpecError
 
 JOIN: dict[str, Any] = {"on": "k", "time": "t", "window": dt.timedelta(seconds=20)}
 KINDS = {
@@ -119,6 +119,36 @@ def test_several_frames_of_spark_stay_in_spark(spark: Any, tmp_path: Path) -> No
     assert found.plot().axes
     with pytest.raises(SpecError, match="row is of Spark DataFrames"):
         winnow.multijoin(tables, row="k", **options)
+
+
+def test_streams_are_refused_at_once_where_joins_are_of_static_frames(
+    spark: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "source").mkdir()
+    pq.write_table(
+        pa.table({"t": [1, 2], "k": [1, 1], "id": [0, 1]}), tmp_path / "source/0.parquet"
+    )
+    static = spark.read.parquet(str(tmp_path / "source"))
+    arriving = spark.readStream.schema(static.schema).parquet(str(tmp_path / "source"))
+    join: dict[str, Any] = {"on": "k", "time": "t", "window": 1, "row": "id"}
+    remedy = "is a stream.*spark_plugin.streaming.replay.*spark_plugin.lookup.lookup"
+    for left, right, name in ((arriving, static, "left"), (static, arriving, "right")):
+        with pytest.raises(SpecError, match=f"the {name} DataFrame {remedy}"):
+            winnow.replay(left, right, **join)
+    with pytest.raises(SpecError, match=f"the b DataFrame {remedy}"):
+        winnow.multijoin(
+            {"a": static, "b": arriving}, predicate="equi:k", time="t", window=1, row="id"
+        )
+    with pytest.raises(SpecError, match="the fact DataFrame is a stream"):
+        winnow.lookup(static, arriving, on="k", time="t")
+    with pytest.raises(InputError, match="left is a stream of Spark's, which has no end"):
+        winnow.profile(arriving, static, on="k", time="t", window=1)
+    looked = winnow.lookup(arriving, static.select("k"), on="k", time="t")
+    assert looked.frame.isStreaming  # type: ignore[attr-defined]
+    for wanted in ("outputs", "report"):
+        with pytest.raises(SpecError, match=r"a stream of Spark's.*\.frame\.writeStream"):
+            getattr(looked, wanted)
+    assert "stream_k" in looked._repr_html_()
 
 
 CONNECTED = """
