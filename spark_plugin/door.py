@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 from pyspark.sql.types import DateType, TimestampNTZType, TimestampType
@@ -29,7 +31,7 @@ from engine.report.envelope import time_bins, with_times
 from engine.report.joins import lookup_charts
 from engine.report.losses import in_a_line, in_figures, losses
 from engine.report.shown import Shown
-from engine.runtime.errors import SpecError
+from engine.runtime.errors import InputError, SpecError
 from spark_plugin import dataframe
 from spark_plugin import lookup as lookups
 from spark_plugin import multijoin as joins
@@ -47,6 +49,27 @@ _OF_MEMORY = {
 """The options of a replay that an exact join has not."""
 _OF_BUDGETS = {*_OF_MEMORY, *options_of(Harvest), "lanes"}
 """The same of a multi-way join."""
+
+
+_FOUND = re.compile(
+    r"^engine\.runtime\.errors\.\w+: (.+)$"
+    r"|^\[USER_RAISED_EXCEPTION\] (column .+ of the (?:stream|fact) DataFrame: .+?)"
+    r"(?: SQLSTATE: \w+)?$",
+    re.MULTILINE,
+)
+"""What a task, or Spark for a look-up, says of a row."""
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Raise what a query has found wrong with its rows as `InputError`, without a task's stack."""
+    try:
+        yield
+    except PySparkException as error:
+        found = _FOUND.search(str(error))
+        if found is None:
+            raise
+        raise InputError(found[1] or found[2]) from None
 
 
 class InSpark(Result):
@@ -70,12 +93,14 @@ class InSpark(Result):
     def report(self) -> Fields:
         """What was found, and of a replay what was lost, in all and over time."""
         self._check_static()
-        return Fields(with_times(self._report()))
+        with _told():
+            return Fields(with_times(self._report()))
 
     @cached_property
     def _collected(self) -> pa.Table:
         self._check_static()
-        return collected(self.frame)
+        with _told():
+            return collected(self.frame)
 
     @property
     def outputs(self) -> pa.Table:
@@ -112,7 +137,8 @@ class InSpark(Result):
         frame = self.frame
         if frame.isStreaming:
             return pa.table({name: [] for name in frame.columns})
-        return collected(frame.limit(rows))
+        with _told():
+            return collected(frame.limit(rows))
 
 
 def replay(left: DataFrame, right: DataFrame, **options: Any) -> InSpark:  # noqa: ANN401 - checked there

@@ -47,7 +47,7 @@ def join_lanes(plan: Arranged, source: Iterator[pa.RecordBatch]) -> Iterator[pa.
             own = replace(task, harvest=replace(task.harvest, capacity=plan.capacities[name]))
         with scratch_folder() as folder:
             found = join_streams(replace(own, draft=folder))
-            check_rows(own, [found.faults])
+            check_rows(own, [found.faults], quarantines=False)
             if found.part is not None:
                 with pq.ParquetFile(folder / found.part) as file:
                     yield from file.iter_batches()
@@ -77,7 +77,7 @@ def _lanes(
             task.sources, task.options.predicate, columns, task.windows, payload=False,
             rejected=False,
         )  # fmt: skip
-        check_rows(task, [read.faults])
+        check_rows(task, [read.faults], quarantines=False)
 
 
 def _pieces(

@@ -205,7 +205,9 @@ class BadRows(NamedTuple):
     """The first of them, counted from 0 within the file."""
 
 
-def bad_rows_error(found: Iterable[BadRows], remedy: str = "") -> InputError:
+def bad_rows_error(
+    found: Iterable[BadRows], remedy: str = "", *, quarantines: bool = True
+) -> InputError:
     """Return an error that names file, column, fault, count and first rows of all bad rows.
 
     Parameters
@@ -213,6 +215,8 @@ def bad_rows_error(found: Iterable[BadRows], remedy: str = "") -> InputError:
     found : iterable of BadRows
     remedy : str
         Another besides the usual ones, as in ", cast them".
+    quarantines : bool
+        Whether such rows can be set aside.
     """
     lines, within = [], ""
     for bad in found:
@@ -224,9 +228,10 @@ def bad_rows_error(found: Iterable[BadRows], remedy: str = "") -> InputError:
         within = " within a file" if bad.file else within
         lines.append(f"{where}column {bad.column}: {what} {bad.words} ({word} {shown})")
     more = [f"and {len(lines) - _MOST_LINES} more such"] if len(lines) > _MOST_LINES else []
+    last = f"use --bad-rows quarantine (rows count from 0{within})"
     return InputError(
         "; ".join([*lines[:_MOST_LINES], *more])
-        + f": correct them{remedy} or use --bad-rows quarantine (rows count from 0{within})"
+        + f": correct them{remedy} or {last if quarantines else 'filter them out'}"
     )
 
 

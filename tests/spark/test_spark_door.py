@@ -18,6 +18,8 @@ import pytest
 from connect_server import connect_server
 from job_cases import stream, table
 from places import ROOT
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 from spark_cases import ORDER, write
 from thorough import guards
 
@@ -149,6 +151,30 @@ def test_streams_are_refused_at_once_where_joins_are_of_static_frames(
         with pytest.raises(SpecError, match=r"a stream of Spark's.*\.frame\.writeStream"):
             getattr(looked, wanted)
     assert "stream_k" in looked._repr_html_()
+
+
+def test_what_is_wrong_with_a_row_is_an_error_of_winnows(spark: Any, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"t": [1, 2, 3], "k": [1, 1, 2]}), tmp_path / "rows.parquet")
+    frame = spark.read.parquet(str(tmp_path / "rows.parquet"))
+    bad = frame.withColumn("t", F.expr("if(t = 2, null, t)"))
+    join: dict[str, Any] = {"time": "t", "window": 5}
+    cases = {
+        "column t of the left DataFrame is null in row 1: correct such rows or filter": (
+            winnow.replay(bad, frame, on="k", memory=2, **join)
+        ),
+        "column t of the stream DataFrame: a row is null: correct it or filter it out": (
+            winnow.lookup(bad, frame.select("k"), on="k", time="t")
+        ),
+        r"column t of stream b: 1 row is null \(row 1\): correct them or filter them out$": (
+            winnow.multijoin({"a": frame, "b": bad}, predicate="equi:k", **join)
+        ),
+    }
+    for said, found in cases.items():
+        for wanted in ("outputs", "report"):
+            with pytest.raises(InputError, match=f"^{said}"):
+                getattr(found, wanted)
+        with pytest.raises(PySparkException, match=said.strip("$")):
+            found.frame.collect()  # type: ignore[attr-defined]
 
 
 CONNECTED = """

@@ -119,7 +119,9 @@ def open_join(options: MultiJoinOptions) -> MultiJoinTask:
     )
 
 
-def check_rows(task: MultiJoinTask, faults: Sequence[Sequence[FaultTally]]) -> None:
+def check_rows(
+    task: MultiJoinTask, faults: Sequence[Sequence[FaultTally]], *, quarantines: bool = True
+) -> None:
     """Raise `InputError` if any task has found a row that is no tuple."""
     found = []
     for source, own in zip(task.sources, zip(*faults, strict=True), strict=True):
@@ -127,7 +129,7 @@ def check_rows(task: MultiJoinTask, faults: Sequence[Sequence[FaultTally]]) -> N
             whose = bad.column if bad.file else f"{bad.column} of stream {source.archive.side}"
             found.append(bad._replace(column=whose))
     if found:
-        raise bad_rows_error(found)
+        raise bad_rows_error(found, quarantines=quarantines)
 
 
 def _source(stream: JoinStream) -> StreamSource:
