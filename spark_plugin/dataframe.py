@@ -30,7 +30,14 @@ from engine.runtime.time_units import parse_instant, parse_window
 from spark_plugin.columns import Side, check_columns
 from spark_plugin.facts import FactJoin, join_through
 from spark_plugin.query import Query, settled_lanes
-from spark_plugin.rows import FactRows, Numbered, check_static, session_zone, with_rows
+from spark_plugin.rows import (
+    NO_QUARANTINE,
+    FactRows,
+    Numbered,
+    check_static,
+    session_zone,
+    with_rows,
+)
 
 
 class Rows(Numbered, FactRows, total=False):
@@ -48,7 +55,7 @@ class Frames(
     """The keywords of a replay of two DataFrames."""
 
 
-FRAMES = Command("replay", "join two DataFrames", (Group("", (Frames,)),))
+FRAMES = Command("replay", "join two DataFrames", (Group("", (Frames,)),), NO_QUARANTINE)
 
 
 def query_of(left: DataFrame, right: DataFrame, given: Given) -> Query:

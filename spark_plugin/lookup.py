@@ -39,7 +39,7 @@ from spark_plugin.columns import (
 from spark_plugin.connect import of_connect
 from spark_plugin.hashing import as_double, micros
 from spark_plugin.naming import jobs_named
-from spark_plugin.rows import FactRows, with_rows
+from spark_plugin.rows import NO_QUARANTINE, FactRows, with_rows
 from spark_plugin.session import broadcast_limit
 from spark_plugin.versions import collected, frame_of
 
@@ -74,7 +74,9 @@ class LookupFrames(LookedUp, FactOn, FactChanges, Payload, Planned, total=False)
     """The keywords of a look-up of a DataFrame."""
 
 
-FRAMES = Command("lookup", "look a DataFrame up", (Group("", (LookupFrames, FactAccess)),))
+FRAMES = Command(
+    "lookup", "look a DataFrame up", (Group("", (LookupFrames, FactAccess)),), NO_QUARANTINE
+)
 
 
 @takes(FRAMES)

@@ -23,6 +23,13 @@ _PLAIN = {
 _ROW, _PATH, _FIRST = "__winnow_row", "__winnow_path", "__winnow_first"
 
 
+NO_QUARANTINE = {
+    "bad_rows": "Spark DataFrames have no quarantine, and a bad row fails the query: filter such "
+    "rows out first"
+}
+"""What to do instead of options that archives alone have."""
+
+
 class Numbered(TypedDict, total=False):
     """How the rows of streams are numbered."""
 

@@ -153,6 +153,23 @@ def test_streams_are_refused_at_once_where_joins_are_of_static_frames(
     assert "stream_k" in looked._repr_html_()
 
 
+def test_what_is_of_archives_alone_is_told(spark: Any) -> None:
+    frame = spark.createDataFrame([(1, 1)], "t bigint, k bigint")
+    join: dict[str, Any] = {"time": "t", "window": 5, "row": "t"}
+    said = (
+        "unexpected keyword 'bad_rows': Spark DataFrames have no quarantine.*filter such rows out"
+    )
+    for task in (
+        lambda: winnow.replay(frame, frame, on="k", bad_rows="quarantine", **join),
+        lambda: winnow.lookup(frame, frame, on="k", time="t", bad_rows="quarantine"),
+        lambda: winnow.multijoin(
+            {"a": frame, "b": frame}, predicate="equi:k", bad_rows="error", **join
+        ),
+    ):
+        with pytest.raises(TypeError, match=said):
+            task()
+
+
 def test_what_is_wrong_with_a_row_is_an_error_of_winnows(spark: Any, tmp_path: Path) -> None:
     pq.write_table(pa.table({"t": [1, 2, 3], "k": [1, 1, 2]}), tmp_path / "rows.parquet")
     frame = spark.read.parquet(str(tmp_path / "rows.parquet"))
