@@ -18,7 +18,7 @@ from engine.options.budget import (
     parse_split,
 )
 from engine.options.command import Command, Given, Group
-from engine.options.deciding import settled
+from engine.options.deciding import AUTO, FALLBACK, settled
 from engine.options.facts import FactAccess, FactChanges, FactSides, fact_of
 from engine.options.kinds import SOURCE
 from engine.options.option import Option
@@ -72,6 +72,12 @@ def query_of(left: DataFrame, right: DataFrame, given: Given) -> Query:
     WinnowError
         If an option or a column is invalid.
     """
+    if given["policy"] == AUTO:
+        raise SpecError(
+            "policy auto tries policies on archives, and DataFrames are computed when an action "
+            f"asks for them: name a policy (the default here is {FALLBACK}), such as the one that "
+            "winnow.profile advises, or replay the paths of archives"
+        )
     split = parse_split(given["split"], "--split")
     amounts = parse_amounts(given["memory"], given["memory_left"], given["memory_right"], split)
     check_split(split, amounts, policy_named(given["policy"]), through="fact" in given)

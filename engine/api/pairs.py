@@ -52,7 +52,8 @@ def replay(
     ----------
     left, right : path or frame
         Files, or frames of pandas, polars, PyArrow, or anything with ``__arrow_c_stream__``, in
-        any order of time; a row's number is its position. Spark DataFrames stay in Spark.
+        any order of time; a row's number is its position. Spark DataFrames stay in Spark, where the
+        default `policy` is ``yield`` and there is no ``auto``.
     executor : Executor, optional
         Where lanes are replayed; by default on threads.
     progress : callable, optional

@@ -298,6 +298,7 @@ def test_what_means_nothing_is_said_at_once(spark: Any, archives: Path) -> None:
         (SpecError, "window -1 of stream left", left, {"window": -1}),
         (SpecError, "Did you mean 'simpprob'", left, {"policy": "simprob"}),
         (SpecError, "policy custom needs", left, {"policy": "custom"}),
+        (SpecError, "policy auto tries .*default here is yield.*profile", left, {"policy": "auto"}),
         (SpecError, "estimator", left, {"estimator": "guess"}),
         (SpecError, "exclude each other", left, {"memory_left": 3}),
         (SpecError, "lanes is 0", left, {"lanes": 0}),
