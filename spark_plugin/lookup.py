@@ -54,9 +54,9 @@ class Planned(FactRows, total=False):
     row: Annotated[
         str | None,
         Option(
-            "integer column that numbers the rows; DataFrames read from Parquet need none, their "
-            "rows are numbered by their position in the files; a streaming one without it has "
-            "null rows"
+            "integer column that numbers the rows, unique within the stream; DataFrames read from "
+            "Parquet need none, their rows are numbered by their position in the files; a "
+            "streaming one without it has null rows"
         ),
     ]
     broadcast: Annotated[

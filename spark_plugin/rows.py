@@ -36,9 +36,9 @@ class Numbered(TypedDict, total=False):
     row: Annotated[
         str | None,
         Option(
-            "integer column that numbers the rows of each stream: earlier of two rows of one time "
-            "is the one of the smaller number; streams read from Parquet need none, their rows "
-            "are numbered by their position in the files, in the order of paths"
+            "integer column that numbers the rows of each stream, unique within it: earlier of two "
+            "rows of one time is the one of the smaller number; streams read from Parquet need "
+            "none, their rows are numbered by their position in the files, in the order of paths"
         ),
     ]
 

@@ -72,7 +72,13 @@ Frame: TypeAlias = str | os.PathLike[str] | ArrowStream | Batches | Lazy
 class Numbered(TypedDict, total=False):
     """Keywords of streams that are Spark DataFrames."""
 
-    row: Annotated[str | None, Option("of Spark DataFrames: integer column that numbers the rows")]
+    row: Annotated[
+        str | None,
+        Option(
+            "of Spark DataFrames: integer column that numbers the rows of each stream, unique "
+            "within it"
+        ),
+    ]
 
 
 class OfSpark(Numbered, total=False):
