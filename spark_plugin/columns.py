@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
 from engine.archives.roles import JoinColumns, Roles, check_roles
-from engine.archives.source import Archive
+from engine.archives.source import FRAME, Archive
 from engine.archives.ticks import FAULTS
 from engine.jobs.output import IDS
 from engine.runtime.errors import InputError, SpecError
@@ -77,7 +77,7 @@ def check_columns(sides: tuple[Side, Side]) -> JoinColumns:
     archives = []
     for side, name in zip(sides, SIDES, strict=True):
         schema = arrow_schema(side.frame, name, side.roles.columns + side.payload)
-        archives.append(Archive("(a DataFrame)", name, "parquet", (), schema))
+        archives.append(Archive(FRAME, name, "parquet", (), schema))
         for column in (*side.roles.on, *side.roles.partition_by):
             check_collation(side.frame, name, column)
     columns = check_roles(archives[0], sides[0].roles, archives[1], sides[1].roles)

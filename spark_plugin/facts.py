@@ -21,7 +21,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from engine.archives.canonical import canonical
 from engine.archives.roles import JoinColumns, check_streams
-from engine.archives.source import Archive
+from engine.archives.source import FRAME, Archive
 from engine.facts.index import FactIndex, fact_index
 from engine.facts.read import FactTable, read_facts
 from engine.facts.relation import Facts, lanes_of, parts_of
@@ -150,13 +150,13 @@ def _checked(
     archives = []
     for side, name in zip(sides, SIDES, strict=True):
         schema = arrow_schema(side.frame, name, side.roles.columns + side.payload)
-        archives.append(Archive("(a DataFrame)", name, "parquet", (), schema))
+        archives.append(Archive(FRAME, name, "parquet", (), schema))
         for column in (*side.roles.on, *side.roles.partition_by):
             check_collation(side.frame, name, column)
     schema = arrow_schema(fact, "fact", tuple(fact.columns))
     for column in (*roles.left, *roles.right):
         check_collation(fact, "fact", column)
-    own = Archive("(a DataFrame)", "fact", "parquet", (), schema)
+    own = Archive(FRAME, "fact", "parquet", (), schema)
     streams = (archives[0], sides[0].roles), (archives[1], sides[1].roles)
     found = check_fact_roles(streams, own, roles)
     for kinds, side, theirs in zip(

@@ -15,7 +15,7 @@ from pyspark.sql.types import DataType, LongType, StructField, StructType
 
 from engine.api.keywords import takes
 from engine.archives.roles import Roles, check_importance
-from engine.archives.source import Archive
+from engine.archives.source import FRAME, Archive
 from engine.archives.ticks import FAULTS
 from engine.facts.faults import FACT_FAULTS, OVERLAPS
 from engine.facts.read import read_facts
@@ -140,7 +140,7 @@ def _checked(
 ) -> tuple[FactRoles, FactColumns]:
     """Return the other columns that identify facts, and the types that both have in common."""
     archives = [
-        Archive("(a DataFrame)", side, "parquet", (), arrow_schema(frame, side, wanted))
+        Archive(FRAME, side, "parquet", (), arrow_schema(frame, side, wanted))
         for side, frame, wanted in (
             ("stream", stream, own.columns), ("fact", fact, tuple(fact.columns)),
         )

@@ -96,7 +96,7 @@ def check_present(archive: Archive, name: str) -> None:
     names = archive.schema.names
     if name not in names:
         raise InputError(
-            f"{archive.side} archive {archive.where} has no column {name!r}: it has "
+            f"{archive.placed} has no column {name!r}: it has "
             f"{', '.join(names) or 'none'}.{did_you_mean(name, names)}"
         )
 
@@ -127,8 +127,8 @@ def common_types(
         kind = families.canonical_type(*compared_as([(one, mine), (other, its)]))
         if isinstance(kind, str):
             raise InputError(
-                f"column {mine} of the {one.side} archive ({one.schema.field(mine).type}) and "
-                f"column {its} of the {other.side} archive ({other.schema.field(its).type}): {kind}"
+                f"column {mine} of {one.called} ({one.schema.field(mine).type}) and "
+                f"column {its} of {other.called} ({other.schema.field(its).type}): {kind}"
             )
         kinds.append(kind)
     return tuple(kinds)
@@ -176,8 +176,8 @@ def common_time(columns: Iterable[tuple[Archive, str]]) -> tuple[str, bool]:
             else "they are not of one kind: make both plain numbers, timestamps or dates"
         )
         raise InputError(
-            f"time column {name} of the {one.side} archive ({kind}) and {other_name} of the "
-            f"{other.side} ({other_kind}): {remedy}"
+            f"time column {name} of {one.called} ({kind}) and {other_name} of {other.called} "
+            f"({other_kind}): {remedy}"
         )
     ticks = [own for *_, own in known]
     return max(ticks, key=lambda own: _FINER.index(own) if own in _FINER else 0), zoned
@@ -224,8 +224,8 @@ def _tick(archive: Archive, name: str, kind: pa.DataType) -> str:
     if pt.is_integer(kind) or pt.is_floating(kind):
         return "tick"
     raise InputError(
-        f"{archive.side} archive {archive.where}: time column {name} has type {kind}: it must be "
-        "an integer, a timestamp, a date or a float that holds whole numbers; cast it"
+        f"{archive.placed}: time column {name} has type {kind}: it must be an integer, a "
+        "timestamp, a date or a float that holds whole numbers; cast it"
     )
 
 
@@ -244,8 +244,8 @@ def check_importance(archive: Archive, name: str) -> None:
         kind = _guess(archive, name, (pa.float64(),)) or kind
     if families.family(kind) not in ("integer", "float", "decimal", "null"):
         raise InputError(
-            f"{archive.side} archive {archive.where}: importance column {name} has type {kind}: "
-            "it must be a number; cast it or name another column"
+            f"{archive.placed}: importance column {name} has type {kind}: it must be a number; "
+            "cast it or name another column"
         )
 
 

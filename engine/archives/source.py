@@ -19,6 +19,7 @@ from engine.archives.text_schemas import reconciled
 from engine.runtime import storage
 from engine.runtime.errors import InputError, did_you_mean
 from engine.runtime.listing import check_whole, files_at
+from engine.runtime.streams import SIDES
 from engine.runtime.uris import Uri, source_of
 
 FORMATS = {
@@ -30,6 +31,12 @@ FORMATS = {
     ".tsv.gz": "csv",
 }
 _ENDINGS = ".parquet, .pq, .csv, .csv.gz or .tsv"
+
+
+TABLE, FRAME = "(a table)", "(a DataFrame)"
+"""Where streams are that are no files."""
+IN_MEMORY = {TABLE: "table", FRAME: "DataFrame"}
+"""What messages call them."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +96,18 @@ class Archive:
     files: tuple[ArchiveFile, ...]
     schema: pa.Schema
     folders: pa.Schema = NONE
+
+    @property
+    def called(self) -> str:
+        """What messages call it: "the left archive", or "stream a" where streams have names."""
+        if self.side not in (*SIDES, "fact", "stream"):
+            return f"stream {self.side}"
+        return f"the {self.side} {IN_MEMORY.get(self.where, 'archive')}"
+
+    @property
+    def placed(self) -> str:
+        """The same with the place of its files."""
+        return self.called if self.where in IN_MEMORY else f"{self.called} {self.where}"
 
     @property
     def stored(self) -> pa.Schema:

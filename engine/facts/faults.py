@@ -49,7 +49,7 @@ FACT_FAULTS = {
     OVERLAPS: Fault(
         "begin",
         "overlaps the interval of the same fact in row {other}",
-        "overlapping an earlier interval of the same fact",
+        "within an earlier interval of the same fact",
     ),
     THERE_ALREADY: Fault(
         "op", "inserts what is there since row {other}", "inserting a fact that is there already"

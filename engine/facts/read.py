@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from engine.archives.canonical import LANE_SEED, canonical, codes, contiguous, same_rows
 from engine.archives.normalise import decoded
 from engine.archives.rows import Rows
-from engine.archives.source import Archive, check_unchanged
+from engine.archives.source import TABLE, Archive, check_unchanged
 from engine.facts import validity
 from engine.facts.faults import EMPTY, complain, rejected_rows
 from engine.facts.relation import BEFORE, NEVER, Facts, order_by
@@ -79,7 +79,7 @@ def table_archive(table: pa.Table, side: str) -> Archive:
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"{side} table has more than one column {name}: rename one")
-    return Archive("(a table)", side, "parquet", (), table.schema.remove_metadata())
+    return Archive(TABLE, side, "parquet", (), table.schema.remove_metadata())
 
 
 def read_facts(

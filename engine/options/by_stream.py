@@ -15,8 +15,8 @@ def check_name(name: str, reserved: Sequence[str]) -> None:
     """Raise `SpecError` if the name is unsuitable for a stream in outputs and reports."""
     if not name.isidentifier() or name in reserved:
         raise SpecError(
-            f"stream {name!r} cannot be called so: a name has letters, digits and _, and is none "
-            f"of {', '.join(reserved)}"
+            f"{name!r} is no name for a stream: a name has letters, digits and _, and is none of "
+            f"{', '.join(reserved)}"
         )
 
 

@@ -136,9 +136,8 @@ class MultiJoinOptions(JoinJob):
 
     def __post_init__(self) -> None:
         if not 2 <= len(self.streams) <= MOST_STREAMS:
-            raise SpecError(
-                f"{len(self.streams)} streams are given: a multi-way join takes 2 to {MOST_STREAMS}"
-            )
+            given = "1 stream is" if len(self.streams) == 1 else f"{len(self.streams)} streams are"
+            raise SpecError(f"{given} given: a multi-way join takes 2 to {MOST_STREAMS}")
         names = [stream.name for stream in self.streams]
         for name in names:
             if names.count(name) > 1:

@@ -163,7 +163,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "hash": ({"method": "eager-hash", "predicate": "band:v:1"}, r"hashes equal attributes, and"),
     "buckets": ({"method": "hybrid", "buckets": "1,-,3"}, r"buckets are '1,-,3'; give whole"),
     "path": ({"stream": ["a=x.parquet", "b=x.parquet"], "window": 3}, r"nothing is at x.parquet"),
-    "column": ({"predicate": "equi:key"}, r"a archive \S+ has no column 'key'"),
+    "column": ({"predicate": "equi:key"}, r"stream a \S+ has no column 'key'"),
     "top": ({"top": 0}, r"top 0 must be 1 order or more"),
 }  # fmt: skip
 

@@ -516,7 +516,7 @@ def test_payments_through_declarations_as_they_are_submitted_equal_duckdb(tmp_pa
         "on": "key", "time": "ts", "importance": "importance", "fact_on": "decl",
         "fact_begin": "ts", "fact_id": "key",
     }  # fmt: skip
-    with pytest.raises(InputError, match="1699 rows are overlapping an earlier interval of the sa"):
+    with pytest.raises(InputError, match="1699 rows are within an earlier interval of the sa"):
         lookup_archives(stream, fact, **how)
     report = lookup_archives(stream, fact, **how, bad_rows="quarantine", out=tmp_path / "out")
     first = f"(SELECT key, decl, min(ts) ts FROM '{fact}' GROUP BY ALL)"  # noqa: S608 - ours

@@ -490,11 +490,11 @@ WRONG = {
         "these are of buckets that differ",
     ),
     "amount": ({"memory": "much"}, "--memory is 'much'"),
-    "column": ({"time": "trips=at,t"}, "trips archive .* has no column 'at'"),
+    "column": ({"time": "trips=at,t"}, "stream trips .* has no column 'at'"),
     "fact column": ({"fact_on": "trips=trip"}, "fact archive .* has no column 'trip'.*'trips'"),
     "form": ({"stream": "permits"}, "--stream is 'permits'; write NAME=PATH:COL"),
     "one": ({"stream": "permits=x:k"}, "a join needs two or more"),
-    "name": ({"stream": ["fact=x:k", "b=x:k"]}, "stream 'fact' cannot be called so"),
+    "name": ({"stream": ["fact=x:k", "b=x:k"]}, "'fact' is no name for a stream"),
     "same": ({"stream": ["b=x:k", "b=y:k"]}, "--stream b is given more than once"),
     "policy": ({"policy": "dgi"}, "there is no policy 'dgi'"),
     "buckets": ({"policy": "age", "param": "buckets=2.5"}, "buckets of policy age is 2.5"),
@@ -526,7 +526,7 @@ def test_names_that_would_meet_in_the_output_are_an_error(folder: Path) -> None:
 
 def test_python_refuses_what_is_no_stream() -> None:
     rows, fact = table(rows_of()[0]), fact_table(links())
-    with pytest.raises(InputError, match=r"a archive .* has no column 'x'"):
+    with pytest.raises(InputError, match=r"stream a has no column 'x'"):
         engine.replay_streams(
             {"a": rows, "b": rows}, fact, on="k", time="x", window=3,
             fact_on={"a": "permits", "b": "trips"},

@@ -126,7 +126,7 @@ def test_archives_by_the_executor(spark: Any, tmp_path: Path) -> None:
         ({"fact_right": None}, "fact_right is missing"),
         ({"fact_left": "nothing"}, "no column 'nothing'"),
         ({"fact": None}, "give fact as well"),
-        ({"fact_id": ()}, "overlap"),
+        ({"fact_id": ()}, "within an earlier interval"),
     ],
 )
 def test_wrong_options(spark: Any, tmp_path: Path, options: dict[str, Any], message: str) -> None:

@@ -274,7 +274,7 @@ def made(spark: Any, folder: Path, name: str, **columns: Any) -> Any:
 
 FACTS: dict[str, tuple[dict[str, Any], str]] = {
     "empty": ({"b": [5], "e": [5]}, "column b of the fact DataFrame: a row is not before the end"),
-    "overlap": ({"b": [0, 3], "e": [5, 9]}, "a row is overlapping an earlier interval .*fact_id"),
+    "overlap": ({"b": [0, 3], "e": [5, 9]}, "a row is within an earlier interval .*fact_id"),
     "time": ({"b": [1.5], "e": [5]}, "column b of the fact DataFrame: a row is not a whole number"),
     "far": ({"b": [0], "e": [2**62]}, "column e of the fact DataFrame: a row is beyond 2.62 ticks"),
 }
@@ -317,7 +317,9 @@ def test_options_that_mean_nothing(spark: Any, tmp_path: Path) -> None:
         lookup(stream, fact, **how, broadcast="al")
     with pytest.raises(SpecError, match=r"columns is 'idd'.*Did you mean 'ids'"):
         lookup(stream, fact, **how, columns="idd")
-    with pytest.raises(InputError, match=r"column k of the stream archive \(int64\) and column v"):
+    with pytest.raises(
+        InputError, match=r"column k of the stream DataFrame \(int64\) and column v"
+    ):
         lookup(stream, fact, **how, fact_on="v")
     with pytest.raises(SpecError, match="fact_op is given without fact_time"):
         lookup(stream, fact, **how, fact_op="v")

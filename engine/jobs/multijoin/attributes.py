@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,7 +102,7 @@ def check_attributes(
             kind = archive.schema.field(name).type
             if families.family(kind) not in _NUMBERS:
                 raise InputError(
-                    f"column {name} of the {archive.side} archive has type {kind}: predicate "
+                    f"column {name} of {archive.called} has type {kind}: predicate "
                     f"{predicate.kind} compares numbers; cast it or name another column"
                 )
     return keys
@@ -130,15 +131,14 @@ def _common(columns: Sequence[tuple[Archive, str]], predicate: str) -> pa.DataTy
         kinds = compared_as(columns)
     else:
         kinds = [families.value_type(_item(archive, name)) for archive, name in columns]
-    for (one, mine), kind in zip(columns, kinds, strict=True):
-        for (other, its), another in zip(columns, kinds, strict=True):
-            why = families.canonical_type(kind, another)
-            if isinstance(why, str):
-                raise InputError(
-                    f"column {mine} of the {one.side} archive "
-                    f"({one.schema.field(mine).type}) and column {its} of the "
-                    f"{other.side} archive ({other.schema.field(its).type}): {why}"
-                )
+    told = [
+        f"column {name} of {own.called} ({own.schema.field(name).type})" for own, name in columns
+    ]
+    each = list(zip(told, kinds, strict=True))
+    for (one, kind), (other, another) in [*zip(each, each, strict=True), *combinations(each, 2)]:
+        why = families.canonical_type(kind, another)
+        if isinstance(why, str):
+            raise InputError(f"{one}: {why}" if other == one else f"{one} and {other}: {why}")
     return _canonical([kind for kind in kinds if not pt.is_null(kind)])
 
 
@@ -174,7 +174,7 @@ def _item(archive: Archive, name: str) -> pa.DataType:
     weighed = families.family(weight) in ("integer", "float", "decimal", "null")
     if item is None or families.family(item) not in _ITEMS or not weighed:
         raise InputError(
-            f"column {name} of the {archive.side} archive has type {kind}: predicate inner takes "
+            f"column {name} of {archive.called} has type {kind}: predicate inner takes "
             "lists of integers or strings (sets), maps of them to numbers (weights), or lists of "
             "floating-point numbers (vectors)"
         )

@@ -67,11 +67,11 @@ def check_dense(archive: Archive, name: str, predicate: str) -> None:
     kind = archive.schema.field(name).type
     if not is_dense(kind):
         raise InputError(
-            f"column {name} of the {archive.side} archive has type {kind}: predicate {predicate} "
+            f"column {name} of {archive.called} has type {kind}: predicate {predicate} "
             "takes fixed-size lists of float16, float32 or float64, or lists of one length; cast it"
         )
     if pt.is_fixed_size_list(kind):
-        check_width(kind.list_size, f"column {name} of the {archive.side} archive")
+        check_width(kind.list_size, f"column {name} of {archive.called}")
 
 
 def check_width(width: int, whose: str) -> None:

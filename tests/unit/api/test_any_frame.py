@@ -182,6 +182,32 @@ def test_streams_without_names_are_refused(task: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"predicate": "equi:v"},
+            r"^column v of stream r \(double\): floating-point numbers are no",
+        ),
+        (
+            {"predicate": "equi:hour"},
+            r"^column hour of stream l \(time64\[us\]\): such columns can",
+        ),
+        ({"predicate": "equi:at,v"}, r"^column v of stream r \(double\): floating-point numbers"),
+        ({"predicate": "equi:zz"}, r"^stream l has no column 'zz': it has at, item, v"),
+        ({"importance": "item"}, "^stream l: importance column item has type string: it must be"),
+    ],
+)
+def test_errors_name_streams_as_their_user_does(given: dict[str, str], said: str) -> None:
+    hour = pa.array([None] * ROWS, pa.time64("us"))
+    streams = {name: LEFT.append_column("hour", hour) for name in ("l", "r")}
+    streams["l"] = streams["l"].set_column(2, "v", LEFT["v"].cast(pa.int64()))
+    with pytest.raises(InputError, match=said):
+        winnow.multijoin(streams, **{"predicate": "equi:item", "time": "at", "window": 1, **given})
+    with pytest.raises(InputError, match=r"^the left frame has no column 'zz'"):
+        winnow.replay(LEFT, RIGHT, **JOIN | {"on": "zz"}, window="30s")
+
+
+@pytest.mark.parametrize(
     ("window", "ticks"),
     [
         (timedelta(seconds=30), 30_000_000),

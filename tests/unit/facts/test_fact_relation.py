@@ -209,7 +209,7 @@ def test_bad_rows_are_an_error_that_names_them(tmp_path: Path) -> None:
     with pytest.raises(
         InputError,
         match=r"b\.parquet: column begin: 2 rows are not before the end \(rows 1, 2\); .*b\.parquet"
-        r": column begin: 1 row is overlapping an earlier interval of the same fact \(row 0\): "
+        r": column begin: 1 row is within an earlier interval of the same fact \(row 0\): "
         r"correct them, name columns that tell .* with --fact-id, or use --bad-rows quarantine",
     ):
         told(archive, INTERVALS, "error")
@@ -383,8 +383,8 @@ def test_types_in_common_with_both_streams() -> None:
     found = check_fact_roles([left, right], archive, roles)
     assert (found.left, found.right) == ((pa.decimal128(20, 2),), (pa.large_string(),))
     assert (found.unit, found.fine, found.factor) == ("tick", "tick", 1)
-    with pytest.raises(InputError, match=r"column k of the right archive \(bool\) and column b of "
-                       r"the fact archive \(string\): they are not of one kind: cast"):  # fmt: skip
+    with pytest.raises(InputError, match=r"column k of the right table \(bool\) and column b of "
+                       r"the fact table \(string\): they are not of one kind: cast"):  # fmt: skip
         check_fact_roles([left, stream("right", pa.bool_())], archive, roles)
     two = FactRoles(("a", "b"), ("b",))
     with pytest.raises(SpecError, match=r"stream left names 1 join attributes \(k\), the fact "
@@ -392,7 +392,7 @@ def test_types_in_common_with_both_streams() -> None:
         check_fact_roles([left, right], archive, two)
     with pytest.raises(SpecError, match=r"stream right names 1 .* 0 for it \(none\)"):
         check_fact_roles([left, right], archive, FactRoles(("a",)))
-    with pytest.raises(InputError, match=r"fact archive .* has no column 'bb'.*Did you mean 'b'"):
+    with pytest.raises(InputError, match=r"fact table has no column 'bb'.*Did you mean 'b'"):
         check_fact_roles([left, right], archive, FactRoles(("a",), ("bb",)))
     with pytest.raises(InputError, match="op column a of the fact archive has type int16: it must"):
         check_fact_roles([left], archive, FactRoles(("a",), op="a", time="t"))
@@ -446,7 +446,7 @@ def test_begins_that_become_one_tick_are_in_the_order_of_rows() -> None:
     ("stream", "fact", "message"),
     [
         (pa.int64(), pa.timestamp("s"), "they are not of one kind: make both plain numbers"),
-        (pa.timestamp("s"), pa.date32(), "time column t of the left archive .*begin of the fact"),
+        (pa.timestamp("s"), pa.date32(), "time column t of the left table .*begin of the fact"),
         (pa.timestamp("s"), pa.timestamp("s", "UTC"), "only one of them has a time zone"),
     ],
 )
