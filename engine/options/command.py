@@ -241,7 +241,10 @@ class Command:
         --------
         >>> Command("", "", ()).in_keywords("--start-ts is missing")
         'start_ts is missing'
+        >>> Command("", "", ()).in_keywords("use winnow sample --method bottom-k")
+        'use winnow.sample with method bottom-k'
         """
+        message = re.sub(r"\bwinnow ([a-z]+) (?=--)", r"winnow.\1 with ", message)
         flags = {option.written: name for name, option in self.options.items()}
         return re.sub(
             r"--[a-z][a-z0-9-]*",

@@ -64,7 +64,7 @@ MOST_BUCKETS = 100_000
 
 def settled(name: str | Policy, given: dict[str, Value]) -> tuple[Policy, dict[str, Value]]:
     """Return the policy of a name and all of its parameters, or raise `SpecError`."""
-    policy = policy_or_sample(name)
+    policy = policy_or_sample(name, POLICIES)
     parameters = policy.settle(given)
     if policy.name == "custom" and parameters["function"] is None:
         raise SpecError("policy custom needs --param function=module:name")

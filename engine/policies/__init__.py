@@ -7,7 +7,7 @@ A module of this folder that has a ``POLICY`` is a policy: nothing else lists it
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 
 from engine.policies.base import Across, Parameter, Policy, Structure, Value, ValueKind
@@ -47,23 +47,28 @@ def policy_named(name: str | Policy) -> Policy:
             f"policy {sample} samples the join, whose rows then need weights: "
             f"use winnow sample --method {sample}"
         )
-    return _found(given, POLICIES)
+    return _found(given, POLICIES, POLICIES)
 
 
-def policy_or_sample(name: str | Policy) -> Policy:
-    """Return the policy of that name, as `policy_named`, or the sampling policy."""
-    return name if isinstance(name, Policy) else _found(name, POLICIES | SAMPLING)
+def policy_or_sample(
+    name: str | Policy, offered: Mapping[str, Policy] = POLICIES | SAMPLING
+) -> Policy:
+    """Return the policy of that name, as `policy_named`, or the sampling policy.
+
+    An error lists those that are offered.
+    """
+    return name if isinstance(name, Policy) else _found(name, POLICIES | SAMPLING, offered)
 
 
 def _meant(name: str, known: Iterable[str]) -> str | None:
     return next((own for own in known if alike(own) == alike(name)), None)
 
 
-def _found(name: str, known: dict[str, Policy]) -> Policy:
+def _found(name: str, known: Mapping[str, Policy], offered: Mapping[str, Policy]) -> Policy:
     own = _meant(name, known)
     if own is None:
         raise SpecError(
-            f"there is no policy {name!r}; choose one of {', '.join(known)}."
-            + did_you_mean(name, known)
+            f"there is no policy {name!r}; choose one of {', '.join(offered)}."
+            + did_you_mean(name, offered)
         )
     return known[own]

@@ -207,6 +207,14 @@ def test_errors_name_streams_as_their_user_does(given: dict[str, str], said: str
         winnow.replay(LEFT, RIGHT, **JOIN | {"on": "zz"}, window="30s")
 
 
+def test_an_unknown_policy_is_told_those_of_the_function() -> None:
+    with pytest.raises(SpecError, match="there is no policy 'lru'; choose one of rand,") as found:
+        winnow.replay(LEFT, RIGHT, **JOIN, window="30s", memory=4, policy="lru")
+    assert "bottom-k" not in str(found.value)
+    with pytest.raises(SpecError, match=r"use winnow\.sample with method bottom-k$"):
+        winnow.replay(LEFT, RIGHT, **JOIN, window="30s", memory=4, policy="bottom_k")
+
+
 @pytest.mark.parametrize(
     ("window", "ticks"),
     [
