@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from engine.api.pairs import bound, replay, sweep
     from engine.api.result import Result
     from engine.api.sampled import profile, sample
-    from engine.api.tasks import allocate, generate, lookup, multijoin
+    from engine.api.tasks import allocate, generate, lookup, multijoin, replay_streams
     from engine.runtime.errors import WinnowError
     from spark_plugin import sql as spark
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Result", "WinnowError", "__version__", "allocate", "bound", "estimate", "explain", "generate",
-    "lookup", "multijoin", "profile", "replay", "sample", "spark", "sweep",
+    "lookup", "multijoin", "profile", "replay", "replay_streams", "sample", "spark", "sweep",
 ]  # fmt: skip
 
 _HOMES = {
@@ -39,7 +39,7 @@ _HOMES = {
     "engine.api.pairs": ("bound", "replay", "sweep"),
     "engine.api.result": ("Result",),
     "engine.api.sampled": ("profile", "sample"),
-    "engine.api.tasks": ("allocate", "generate", "lookup", "multijoin"),
+    "engine.api.tasks": ("allocate", "generate", "lookup", "multijoin", "replay_streams"),
     "engine.runtime.errors": ("WinnowError",),
 }
 _SPARK = "spark_plugin.sql"

@@ -191,6 +191,12 @@ def _table(frame: Any, name: str) -> pa.Table:  # noqa: ANN401 - whatever was gi
     if isinstance(frame, Batches):
         scanner: Any = frame.scanner() if hasattr(frame, "scanner") else frame
         return spooled(scanner.to_reader())
+    if isinstance(frame, Mapping):
+        raise InputError(
+            f"{name} is {_kind(frame)}: give one stream, a path or a frame (pyarrow.table makes "
+            "one of columns); several by name are joined by winnow.multijoin, and through a fact "
+            "relation by winnow.replay_streams"
+        )
     raise InputError(
         f"{name} is {_kind(frame)}, which is neither a path nor a frame: give a file, folder or "
         "glob, or what has __arrow_c_stream__, such as a frame of pandas, polars or PyArrow"

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from engine.api.bound import BoundFiles
-from engine.api.frames import Frame, OfSpark, home_of, not_of_spark
+from engine.api.frames import Frame, OfSpark, home_of, in_arrow, not_of_spark
 from engine.api.keywords import takes
 from engine.api.pair import pair_of
 from engine.api.replay import ReplayFiles
@@ -88,6 +88,7 @@ def replay(
     if home is not None:
         found: Result = home.replay(left, right, **options)
         return found
+    left = in_arrow(left, "left")  # before options by stream, if it is several
     given = REPLAY.from_keywords(not_of_spark(options))
     with pair_of(left, right, given, job_of) as pair:
         outputs = pair.outputs()

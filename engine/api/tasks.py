@@ -22,20 +22,24 @@ from engine.api.frames import (
 )
 from engine.api.keywords import call_text, takes
 from engine.api.lookup import LookupFiles, look_up, lookup_tables
-from engine.api.multijoin import MultiJoinKeywords
+from engine.api.multijoin import MultiJoinKeywords, MultiJoinOutput
 from engine.api.multijoin import multijoin as multijoin_tables
 from engine.api.result import Outputs, Result, kind_of, timed
+from engine.api.star import StreamsResult
+from engine.api.star import replay_streams as star_tables
 from engine.generate.source import in_memory
 from engine.options import where
-from engine.options.command import values_of
+from engine.options.by_stream import by_stream
+from engine.options.command import Given, values_of
 from engine.options.generate import GENERATE, sources_of
 from engine.options.lookup import LOOKUP, lookup_of
 from engine.options.multijoin_options import MULTIJOIN
+from engine.options.star import STAR, StarJoin
 from engine.report.allocation import allocation_shown
 from engine.report.allocation import figure_of as allocation_figure
 from engine.report.charts import Bars, Chart, Series
 from engine.report.envelope import Report
-from engine.report.joins import lookup_shown, multijoin_shown
+from engine.report.joins import lookup_shown, multijoin_shown, replay_shown
 from engine.report.shown import Request, Shown
 from engine.runtime.errors import chosen
 from engine.runtime.executors import Executor, Progress
@@ -136,17 +140,51 @@ def multijoin(streams: Mapping[str, Frame], **options: Unpack[MultiJoinFrames]) 
     own = not_of_spark(options)
     sources = streams_in_arrow(streams)
     found = multijoin_tables(sources, **own)
-    report = found.report
-    given = MULTIJOIN.from_keywords(own)
+    rows = _rows_of(found, sources, MULTIJOIN.from_keywords(own))
+    return Result(rows, multijoin_shown(Report(found.report)), found.rejected)
+
+
+@takes(STAR)
+def replay_streams(
+    streams: Mapping[str, Frame], fact: Frame, **options: Unpack[StarJoin]
+) -> Result:
+    """Join several streams through a fact relation within a memory budget for each.
+
+    Parameters
+    ----------
+    streams : mapping of str to path or frame
+        By name, in order: at equal times, tuples of an earlier stream arrive first.
+    fact : path or frame
+        Rows of facts, or of their changes.
+    **options
+        As ``winnow replay --stream`` has them; see `engine.replay_streams`. With `out` the outputs
+        are a dataset in that folder, which must not exist.
+
+    Returns
+    -------
+    Result
+        ``outputs`` has ``NAME_row`` of every stream, ``fact_row``, ``ts``, ``importance``,
+        ``weight``, and the columns of all as ``NAME_<column>`` and ``fact_<column>``.
+
+    Raises
+    ------
+    WinnowError
+        If an option, a frame or an archive is invalid, or the output cannot be written.
+    """
+    sources = streams_in_arrow(streams)
+    found = star_tables(sources, in_arrow(fact, "fact"), **options)
+    rows = _rows_of(found, sources, STAR.from_keywords(options))
+    return Result(rows, replay_shown(Report(found.report)), found.rejected)
+
+
+def _rows_of(
+    found: MultiJoinOutput | StreamsResult, sources: Mapping[str, str | pa.Table], given: Given
+) -> pa.Table | Outputs:
+    """Return the outputs of a join of several streams, their times as the first stream's."""
     rows = Outputs(given["out"]) if found.outputs is None else found.outputs
     first, source = next(iter(sources.items()))
-    time = (
-        given["time"].get(first, given["time"].get(""))
-        if isinstance(given["time"], dict)
-        else given["time"]
-    )
-    rows = timed(rows, report["window"]["tick"], kind_of(source, first, time or ""))
-    return Result(rows, multijoin_shown(Report(report)), found.rejected)
+    time = by_stream("time", given["time"], [*sources])[first]
+    return timed(rows, found.report["window"]["tick"], kind_of(source, first, time or ""))
 
 
 def allocate(

@@ -76,7 +76,7 @@ class StarJoin(
 
 
 STAR = Command(
-    "streams",
+    "replay_streams",
     "join several streams through a fact relation",
     (Group("streams", (StarJoin, FactSource)),),
 )

@@ -25,4 +25,5 @@ asked = winnow.estimate("a.parquet", "b.parquet", on="key", time="ts", window=3,
 drawn = winnow.sample(left, left, on=["key"], time="ts", window=3, memory=10)
 shape = winnow.profile(left, left, on="key", time="ts", window=3)
 joined = winnow.multijoin({"a": left, "b": left}, predicate="equi:key", time="ts", window=3)
+linked = winnow.replay_streams({"a": left, "b": left}, left, on="key", time="ts", window=3)
 version: str = winnow.__version__

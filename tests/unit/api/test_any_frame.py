@@ -35,7 +35,7 @@ BUDGET: dict[str, Any] = {"memory": "40%", "policy": "dgl"}
 ZONE = "Europe/Berlin"
 TASKS = {
     "allocate", "bound", "estimate", "explain", "generate", "lookup", "multijoin", "profile",
-    "replay", "sample", "sweep",
+    "replay", "replay_streams", "sample", "sweep",
 }  # fmt: skip
 
 
@@ -160,6 +160,7 @@ def test_a_pandas_index_that_only_numbers_rows_is_no_column() -> None:
     [
         (3, "left is a builtins.int, which is neither a path nor a frame"),
         ([1, 2], "left is a builtins.list, which is neither a path nor a frame"),
+        ({"a": LEFT}, r"left is a builtins.dict: .*winnow\.multijoin, .* winnow\.replay_streams"),
         (
             pd.DataFrame({"at": [1, "x"], "item": [1, 2]}),
             "left is a pandas.*one type that Arrow has",
@@ -168,7 +169,7 @@ def test_a_pandas_index_that_only_numbers_rows_is_no_column() -> None:
 )
 def test_what_is_no_frame_is_said(frame: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        winnow.replay(frame, RIGHT, window=1, **JOIN)
+        winnow.replay(frame, RIGHT, window={"a": 1}, **JOIN)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -258,6 +259,11 @@ def everything(folder: Path) -> dict[str, Callable[[], Result]]:
         "profile": lambda: winnow.profile(LEFT, RIGHT, **two, memory=10),
         "multijoin": lambda: winnow.multijoin(
             {"l": LEFT, "r": RIGHT}, predicate="equi:item", time="at", window="30s"
+        ),
+        "replay_streams": lambda: winnow.replay_streams(
+            {"l": LEFT, "m": RIGHT.to_pandas(), "r": parquet(RIGHT, folder)},
+            pl.DataFrame({name: ["a", "b"] for name in "lmr"}),
+            on="item", time="at", importance="v", window={"l": "20s", "": "30s"}, memory=30,
         ),
         "lookup": lambda: winnow.lookup(
             LEFT, pa.table({"item": ["a"], "x": [1]}), on="item", time="at"
