@@ -16,8 +16,10 @@ from engine.api.multijoin import multijoin
 from engine.jobs.multijoin import machine
 from engine.jobs.multijoin.run import run_multijoin
 from engine.multiway.fractions.greedy import METRICS
+from engine.multiway.streams import MultiStreams
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import SerialExecutor
+from engine.runtime.kept import COMPILED
 
 BASE = {"basic_window": 2, "adapt_every": 6}
 SHED: dict[str, dict[str, Any]] = {
@@ -174,6 +176,27 @@ def test_a_slower_machine_sheds_more(tmp_path: Path, monkeypatch: pytest.MonkeyP
             done = joined(tmp_path, CASES["band"], capacity="auto", **BASE)
         recalls.append(done.report["recall"])
     assert recalls[0] == 1.0 > recalls[1]
+
+
+def test_the_capacity_is_measured_again_where_something_was_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases.write(tmp_path, streams(14, 60))
+    monkeypatch.setattr(COMPILED, "names", [*COMPILED.names])
+    sizes = list[int]()
+
+    def speed(task: object, streams: MultiStreams) -> float:
+        del task
+        sizes.append(streams.ts.size)
+        if sizes.count(sizes[-1]) == 1:
+            COMPILED.names.append("a kernel")
+            return 5.0
+        return 7000.0
+
+    monkeypatch.setattr(machine, "_speed", speed)
+    found = joined(tmp_path, CASES["band"], capacity="auto", **BASE)
+    assert found.report["harvest"]["settings"]["capacity"] == 7000.0
+    assert [sizes.count(size) for size in set(sizes)] == [2, 2]
 
 
 def test_nothing_is_measured_where_nothing_is_compared(tmp_path: Path) -> None:
