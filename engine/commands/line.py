@@ -21,6 +21,7 @@ from engine.runtime.kept import COMPILED
 from engine.runtime.plugins import plugins
 from engine.runtime.skipped_imports import skip_pandas
 from engine.runtime.uris import storing
+from engine.runtime.warned import telling_warnings
 
 COMMANDS = "winnow.commands"
 """Group of the entry points of other packages' commands."""
@@ -93,7 +94,7 @@ def answer(
                     skip_pandas()
                 command, values = parsed(words, {name: module.COMMAND})
                 asked = Asked(command, values, dict(engines))
-                with storing(asked.storage):
+                with storing(asked.storage), telling_warnings(partial(_warn, said)):
                     status = module.run(asked)
                 return done(status) if alone else status
             except KeyboardInterrupt:
@@ -112,6 +113,10 @@ def _tell(said: str, line: str) -> None:
     """Tell of kernels that are compiled."""
     print(f"{said}: {line}", file=sys.stderr)  # noqa: T201
     COMPILING.begun()
+
+
+def _warn(said: str, message: str) -> None:
+    print(f"{said}: warning: {message}", file=sys.stderr)  # noqa: T201
 
 
 def _without_command(words: Sequence[str], known: _Commands) -> int:

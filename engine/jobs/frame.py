@@ -19,6 +19,7 @@ from engine.replay.settings import ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.executors import Stages
 from engine.runtime.kept import LANES, cache_home
+from engine.runtime.short_windows import warn_of_short_windows
 from engine.runtime.time_units import parse_instant, parse_window
 
 ROWS_A_LANE = 2_000_000
@@ -200,6 +201,9 @@ def prepare_job(
             sorts=sorts,
         )
     prepared = replace(prepared, unit=archives.unit, zone=archives.zone)  # lanes hold ticks alone
+    given = {"left": options.window_left, "right": options.window_right}
+    rows = sum(own.joined for own in prepared.streams)
+    warn_of_short_windows(given, (archives.unit, options.time_unit), rows, prepared.span)
     return JobLanes(prepared, stages, options.fact_access)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, TypedDict
@@ -159,6 +159,11 @@ class AnyEstimate(ABC):
 
     @property
     @abstractmethod
+    def windows_given(self) -> tuple[Mapping[str, str], str | None]:
+        """The streams' windows as they were given, by name, and the time unit."""
+
+    @property
+    @abstractmethod
     def seed(self) -> int:
         """Of random draws."""
 
@@ -211,6 +216,12 @@ class EstimateOptions(AnyEstimate):
     def names(self) -> Sequence[str]:
         """The streams' names."""
         return SIDES
+
+    @property
+    def windows_given(self) -> tuple[Mapping[str, str], str | None]:
+        """The streams' windows as they were given, by name, and the time unit."""
+        base = self.base
+        return {"left": base.window_left, "right": base.window_right}, base.time_unit
 
     @property
     def seed(self) -> int:

@@ -82,6 +82,11 @@ class EstimateStreamsOptions(AnyEstimate):
         return self.base.names
 
     @property
+    def windows_given(self) -> tuple[Mapping[str, str], str | None]:
+        """The streams' windows as they were given, by name, and the time unit."""
+        return {own.name: own.window for own in self.base.streams}, self.base.time_unit
+
+    @property
     def seed(self) -> int:
         """Of random draws."""
         return self.base.seed

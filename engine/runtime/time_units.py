@@ -12,6 +12,8 @@ import numpy as np
 from engine.runtime.errors import SpecError, did_you_mean
 
 _NANOSECONDS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "day": 86_400 * 10**9}
+TICKS_A_SECOND = {"ns": 10**9, "us": 10**6, "ms": 10**3}
+"""Of units that are parts of one."""
 _NAMES = {
     "ns": ("ns", "nanosecond", "nanoseconds"),
     "us": ("us", "µs", "microsecond", "microseconds"),

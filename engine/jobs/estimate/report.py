@@ -19,6 +19,7 @@ from engine.jobs.estimate.sliced import Slices
 from engine.options.estimate import AnyEstimate
 from engine.report.envelope import Report, envelope
 from engine.runtime.executors import Stages
+from engine.runtime.short_windows import warn_of_short_windows
 from engine.sampling.stretches.interval import Answer
 
 
@@ -76,6 +77,10 @@ def build_report(
     reached = max((one.reached for one in outcome.estimates), default=math.inf)
     reached = reached if outcome.whole is None else 0.0
     rows = [int(own.rows.sum()) for own in plan.groups]
+    firsts, lasts = zip(*(own.span for own in plan.groups), strict=True)
+    given, stated = options.windows_given
+    units = window["tick"], stated
+    warn_of_short_windows(given, units, sum(rows), (min(firsts), max(lasts)))
     return Report(
         {
             "rows": dict(zip(options.names, rows, strict=True)),

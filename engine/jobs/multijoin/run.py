@@ -23,6 +23,7 @@ from engine.options.multijoin import AUTO, MultiJoinOptions
 from engine.report.envelope import Report, time_bins
 from engine.report.losses import in_a_line, in_figures
 from engine.runtime.executors import Executor, Progress, Stages
+from engine.runtime.short_windows import warn_of_short_windows
 from engine.runtime.storage import parquet_file
 
 
@@ -57,9 +58,13 @@ def _tasks(whole: MultiJoinTask, executor: Executor, stages: Stages) -> list[Mul
     options, harvest = whole.options, whole.harvest
     with stages.timed("open"):
         times = times_of(whole.sources, whole.columns)
+    rows = [sum(f.rows or 0 for f in own.archive.files) for own in whole.sources]
     if times.size:
         first, last = int(times.min()), int(times.max())
         whole = replace(whole, edges=(*time_bins(first, last), last + 1))
+        given = {own.name: own.window for own in options.streams}
+        units = whole.unit, options.time_unit
+        warn_of_short_windows(given, units, sum(rows), (first, last))
     if options.measures:
         with stages.timed("capacity"):
             whole = with_capacity(whole, times)
@@ -71,7 +76,6 @@ def _tasks(whole: MultiJoinTask, executor: Executor, stages: Stages) -> list[Mul
     elif options.approximate or options.loops.method != AUTO:
         return [whole]
     else:
-        rows = [sum(f.rows or 0 for f in own.archive.files) for own in whole.sources]
         number = share_count(options.slices, executor.slots, rows)
         shares = shares_of(times, whole.windows, options.predicate, number)
     return [replace(whole, share=share, threads=threads) for share in shares]
