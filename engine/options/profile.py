@@ -80,7 +80,7 @@ class ProfileOutput(TypedDict, total=False):
     plots: Annotated[where.PathLike | None, Option("folder of the plots", ANYWHERE)]
 
 
-class Profile(Joined, Measured, Advised, total=False):
+class Profile(Joined, streams.Combine, Measured, Advised, total=False):
     """The keywords of a profile."""
 
 
@@ -90,7 +90,7 @@ PROFILE = Command(
     (
         STREAMS,
         WHERE,
-        Group("join", (streams.Windows, streams.TimeUnit)),
+        Group("join", (streams.Windows, streams.TimeUnit, streams.Combine)),
         Group("what is measured", (Measured, streams.Seed)),
         Group("advice", (Advised,)),
         Group("output", (ProfileOutput, where.Report)),
@@ -110,7 +110,7 @@ class ProfileOptions:
     Parameters
     ----------
     base : JobOptions
-        The archives, windows, lanes and seed; options of a budget are ignored.
+        The archives, windows, lanes, combine and seed; options of a budget are ignored.
     buckets : int
         Age buckets of each window; fewer where a window has fewer ticks.
     keys : int or None

@@ -138,12 +138,17 @@ class TimeUnit(TypedDict, total=False):
     ]
 
 
-class Outputs(TypedDict, total=False):
-    """How important outputs are, and since when they count."""
+class Combine(TypedDict, total=False):
+    """How important outputs are."""
 
     combine: Annotated[
         str, Option("importance of an output from its members'", default="min", choices=COMBINES)
     ]
+
+
+class Outputs(Combine, total=False):
+    """How important outputs are, and since when they count."""
+
     start_ts: Annotated[
         int | str | datetime | None,
         Option("outputs before this time are neither written nor counted"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,34 @@ def test_a_profile_spares_the_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPa
                 main(words)
         else:
             assert main(words) == 0
+
+
+def test_a_profile_advises_for_its_combine(tmp_path: Path, capsys: Any) -> None:
+    drifting(tmp_path)
+    words = arguments(
+        tmp_path, combine="sum", policy=None, memory="12", out=tmp_path / "p.json", report=None,
+    )  # fmt: skip
+    assert main(["profile", *words[1:]]) == 0
+    profile = json.loads((tmp_path / "p.json").read_text())
+    (advice,) = profile["advice"]["trials"]
+    assert profile["advice"]["combine"] == "sum"
+    assert "--combine sum" in advice["command"]
+
+    def advised(combine: str, **given: Any) -> dict[str, Any]:
+        assert main(arguments(tmp_path, policy=None, out=None, combine=combine, **given)) == 0
+        found: dict[str, Any] = json.loads((tmp_path / "report.json").read_text())["advice"]
+        return found
+
+    alone, told = advised("sum"), advised("sum", profile=tmp_path / "p.json")
+    assert (alone["by"], told["by"]) == (None, str(tmp_path / "p.json"))
+    for name in ("options", "importance_recall"):
+        assert alone[name] == told[name] == advice[name]
+    capsys.readouterr()
+    assert advised("max", profile=tmp_path / "p.json")["by"] is None
+    assert (
+        "warning: --profile advises for --combine sum, and max is asked for: its advice is left "
+        "out, and policies are tried anew"
+    ) in capsys.readouterr().err
 
 
 def test_nothing_is_chosen_where_nobody_is_dropped(tmp_path: Path) -> None:

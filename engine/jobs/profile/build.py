@@ -224,7 +224,7 @@ def build_profile(
         frequencies,
         correlation(left, right, whole.simultaneous, settings.windows),
         fit,
-        advise(whole.basis(streams, frequencies.rest), fit, trials),
+        advise(whole.basis(streams, frequencies.rest), fit, trials, options.base.combine),
         online_report(
             whole.found, (turns[0], turns[1]), whole.rows, settings.buckets, options.monitor,
             options.retain,

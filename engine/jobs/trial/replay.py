@@ -13,6 +13,7 @@ from engine.jobs.trial.layout import lay_out
 from engine.jobs.trial.run import run_trial
 from engine.models.profile.model import ArrivalProfile
 from engine.options.replay import JobOptions
+from engine.runtime.warned import warn
 
 
 def take_advice(
@@ -37,11 +38,18 @@ def take_advice(
 
 def _told(options: JobOptions, windows: tuple[int, int]) -> dict[str, Any] | None:
     """Return a profile's advice for a replay, None if there is none for the like."""
-    asked = (options.combine, options.probe, options.start_ts, options.fact)
-    if options.profile is None or asked != ("min", "before_admission", None, None):
+    asked = (options.probe, options.start_ts, options.fact)
+    if options.profile is None or asked != ("before_admission", None, None):
         return None
     profile = ArrivalProfile.load(options.profile)
     if profile.windows != windows:
+        return None
+    measured = profile.advice.get("combine", "min")
+    if measured != options.combine:
+        warn(
+            f"--profile advises for --combine {measured}, and {options.combine} is asked for: its "
+            "advice is left out, and policies are tried anew"
+        )
         return None
     kept = {"split": str(options.split), "estimator": options.estimator}
     for one in profile.advice.get("trials", []):

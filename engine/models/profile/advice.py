@@ -149,7 +149,7 @@ class Evidently(NamedTuple):
 
 
 def advise(
-    basis: Evidently, fit: dict[str, Any], trials: Sequence[dict[str, Any]]
+    basis: Evidently, fit: dict[str, Any], trials: Sequence[dict[str, Any]], combine: str
 ) -> dict[str, Any]:
     """Return the advice, as a profile has it.
 
@@ -159,9 +159,12 @@ def advise(
     fit : dict
     trials : sequence of dict
         What short replays advise with each memory, plain.
+    combine : str
+        By which they weighed outputs.
     """
     return {
         "model": fit["model"],
+        "combine": combine,
         "trials": [
             {name: own for name, own in one.items() if name != "modelled"} for one in trials
         ],
