@@ -16,6 +16,7 @@ from engine.options.option import Option, options_of
 from engine.options.storage import STORAGE
 from engine.runtime.errors import SpecError, WinnowError, closest, did_you_mean
 from engine.runtime.uris import Place
+from engine.runtime.warned import IN_WORDS
 
 S = TypeVar("S")
 
@@ -225,14 +226,17 @@ class Command:
 
     @contextmanager
     def as_keywords(self, where: str = "") -> Iterator[None]:
-        """Name options in errors as Python's callers write them: ``start_ts``, not --start-ts.
+        """Name options as Python's callers write them: ``start_ts``, not --start-ts.
 
-        `where` begins the messages.
+        That is in errors and warnings; `where` begins the errors' messages.
         """
+        before = IN_WORDS.set(self.in_keywords)
         try:
             yield
         except WinnowError as error:
             raise type(error)(where + self.in_keywords(str(error))) from None
+        finally:
+            IN_WORDS.reset(before)
 
     def in_keywords(self, message: str) -> str:
         """Return a message with keywords in place of the command line's options.

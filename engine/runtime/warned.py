@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TextIO
 
 
@@ -12,9 +13,13 @@ class WinnowWarning(UserWarning):
     """What is done as asked, and was probably not meant."""
 
 
+IN_WORDS: ContextVar[Callable[[str], str]] = ContextVar("IN_WORDS", default=str)
+"""Names options as the caller writes them."""
+
+
 def warn(message: str) -> None:
     """Warn the caller of Python, or whom `telling_warnings` tells."""
-    warnings.warn(message, WinnowWarning, stacklevel=2)
+    warnings.warn(IN_WORDS.get()(message), WinnowWarning, stacklevel=2)
 
 
 @contextmanager

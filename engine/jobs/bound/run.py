@@ -13,6 +13,7 @@ from engine.jobs.bound.task import (
     one_memory,
     split_memories,
 )
+from engine.jobs.capped import warn_of_capped
 from engine.jobs.frame import JobLanes, open_job, prepare_job
 from engine.jobs.lane_stats import lane_stats
 from engine.jobs.output_at import output_at
@@ -83,6 +84,7 @@ def _memories(options: BoundOptions, lanes: JobLanes, windows: tuple[int, int]) 
     )
     groups = groups_measured(base.memory, lanes.groups)
     stats = lane_stats(lanes.files, lanes.stages, windows=[windows], kinds=kinds, groups=groups)
+    warn_of_capped(base, stats.profiles[windows])
     peaks = stats.peaks[windows]
     if options.over_any:
         return one_memory(lanes, shared_memories(base.memory, lanes.groups, peaks))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.jobs.age_curves import Curves, curves_cut, curves_given, measured_curves
+from engine.jobs.capped import warn_of_capped
 from engine.jobs.frame import JobLanes
 from engine.jobs.lane_stats import lane_stats
 from engine.jobs.prior import PriorProfile
@@ -121,6 +122,7 @@ class ReplayModels:
         stats = lane_stats(
             lanes.files, lanes.stages, windows=[windows], kinds=kinds, groups=groups, ticks=ticks
         )
+        warn_of_capped(options, stats.profiles[windows])
         self.lanes = LaneModels(
             stats.profiles[windows],
             stats.summaries,

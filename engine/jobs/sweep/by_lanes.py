@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from engine.jobs.capped import warn_of_capped
 from engine.jobs.frame import Archives, JobLanes, prepare_job
 from engine.jobs.sweep.bounds import Best, Place, bound_places, places_of
 from engine.jobs.sweep.cells import Exact, deal
@@ -64,6 +65,7 @@ def sweep_points(part: GridPart) -> Swept:
     points, settings, bound = part.points, part.settings, part.base.bound
     lanes = part.prepared()
     layout = lay_out(points, settings, lanes, part.profile)
+    warn_of_capped(part.base, [own[0].profile for own in layout.cells])
     exact = {window: list(found) for window, found in (layout.exact | part.counted).items()}
     outcomes = _replayed(points, settings, lanes, layout, part.wanted, exact)
     for outcome in outcomes:

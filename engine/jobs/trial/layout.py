@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from engine.jobs.age_curves import Curves, curves_cut, curves_given, measured_curves
+from engine.jobs.capped import warn_of_capped
 from engine.jobs.frame import Archives, JobLanes
 from engine.jobs.lane_stats import lane_stats
 from engine.jobs.split import LaneModels, lane_budgets, summaries_needed
@@ -112,6 +113,8 @@ def cells_of(
         groups=lanes.groups,
     )
     profiles = stats.profiles[windows]
+    for job in jobs[:1]:
+        warn_of_capped(job, profiles)
     aged = next((own for own in settings if own.the_policy.name == "age"), None)
     curves = (None, None) if aged is None else _curves(aged, lanes, given)
     cells: list[list[Cell]] = [[] for _ in lanes.files]
