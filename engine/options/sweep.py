@@ -177,7 +177,11 @@ SWEEP = Command(
         BEST,
     ),
     {
-        **dict.fromkeys(("window_left", "window_right"), "give windows"),
+        **dict.fromkeys(
+            ("window_left", "window_right"),
+            "give windows, which are those of both sides; a pair that differs by side is for "
+            "winnow replay, with each memory",
+        ),
         **dict.fromkeys(("memory_left", "memory_right"), "give memory"),
     },
     example=(

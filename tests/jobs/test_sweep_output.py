@@ -309,7 +309,7 @@ def test_tables_are_swept_as_archives_are(folder: Path) -> None:
     expected = swept(folder, policies="dgl,age", memory="4,50%", windows="3,9")
     assert found.table.select(FIGURES).equals(expected.table.select(FIGURES))
     assert len(found.advice) == 2
-    with pytest.raises(TypeError, match="give windows"):
+    with pytest.raises(TypeError, match="a pair that differs by side is for winnow replay"):
         engine.sweep_tables(*sides, window_left=3, **grid)
     with pytest.raises(TypeError, match="unexpected keyword 'colour'"):
         engine.sweep_tables(*sides, colour=3, **grid)
