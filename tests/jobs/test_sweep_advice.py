@@ -157,6 +157,19 @@ def test_many_policies_are_printed_in_tables_that_fit() -> None:
     assert [name for name in named if name in POLICIES] == list(POLICIES)
 
 
+def test_shares_of_the_best_are_compared_where_that_is_one_best() -> None:
+    def shown(*rows: Row) -> tuple[bool, bool]:
+        text = " ".join(" ".join(printed([*rows], [])).split())
+        own, over_any = "best possible importance in %", "best possible importance of any split"
+        return own in text, over_any in text
+
+    alone = row("dgl", 100, 0.5, share_of_best=0.75, share_of_best_any=0.7)
+    pooled = row("dgl", 100, 0.6, share_of_best=0.8, share_of_best_any=0.8, split="pooled")
+    assert shown(alone) == (True, True)
+    assert shown(alone, pooled) == (False, True)  # of other bests
+    assert shown(pooled) == (False, True)  # of one that is of any split
+
+
 @pytest.mark.parametrize("width", [80, 120])
 def test_of_many_settings_the_best_of_each_policy_is_shown(width: int) -> None:
     rows = [

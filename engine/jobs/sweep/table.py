@@ -23,6 +23,7 @@ _MEASURES = {
     "share_of_best": "share, at least, of the best possible importance",
     "share_of_best_any": "share, at least, of the best possible importance of any split",
 }
+_OWN = "share_of_best"
 _AROUND = 3
 """Characters of a column beside its text."""
 
@@ -38,7 +39,7 @@ def print_sweep(result: SweepResult, console: Console | None = None) -> None:
         where = _window(windows[0], tick)
         for measure, title in _MEASURES.items():
             choices = [one for one in choices_of(mine) if getattr(one, measure) is not None]
-            if choices:
+            if choices and (measure != _OWN or _comparable(choices)):
                 shares = _Shares(choices, measure, f"{title} in %, {where}")
                 for table in shares.tables(console.width):
                     console.print(table)
@@ -62,6 +63,12 @@ def print_sweep(result: SweepResult, console: Console | None = None) -> None:
         report,
         f"{own:.2f} in {len(rows):,} replays on {device['used']} ({device['reason']})",
     )
+
+
+def _comparable(choices: Sequence[Choice]) -> bool:
+    """Return whether shares are of one best possible, and not that of any split."""
+    alike = all(one.share_of_best == one.share_of_best_any for one in choices)
+    return len({one.split for one in choices}) == 1 and not alike
 
 
 def _how(estimated: Mapping[str, Any], *, many: bool) -> str:
