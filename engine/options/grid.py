@@ -132,6 +132,18 @@ def parse_windows(text: str, unit: str) -> tuple[int, ...]:
     return tuple(int(value) for value in distinct(found))
 
 
+def windows_typed(text: str, unit: str) -> dict[int, str]:
+    """Return the windows of `parse_windows` as they were typed, by ticks, but for ranges.
+
+    Examples
+    --------
+    >>> windows_typed("1min,10min:30min:10min,90", "s")
+    {60: '1min', 90: '90'}
+    """
+    parts = [part for part in parts_of(text, "--windows") if ":" not in part]
+    return {parse_window(part, unit, "left"): part for part in parts}
+
+
 def parse_seeds(text: str) -> tuple[int, ...]:
     """Return the seeds of a list or range such as ``0,1,7`` or ``0:9``."""
 

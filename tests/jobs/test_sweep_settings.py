@@ -148,6 +148,14 @@ def test_the_advised_command_gives_the_advised_figures(
     assert shlex.split(printed.replace("\\\n", " ")) == shlex.split(content["advice"][0]["command"])
 
 
+def test_the_advised_command_has_the_window_as_it_was_typed(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"policies": "simp", "memory": "50%", "targets": {"recall": 0.1}}
+    windows = "9s, 1min,4min:8min:4min"
+    found = swept(drifting(tmp_path), windows=windows, time_unit="s", **given)
+    typed = [own.options["window"] for own in found.advice]
+    assert typed == ["9s", "1min", "240", "480"]
+
+
 def test_the_advice_is_of_the_least_memory_of_all_settings(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     times, keys = np.sort(rng.integers(0, 300, 400)), rng.integers(0, 60, 400)

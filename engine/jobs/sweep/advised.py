@@ -22,16 +22,22 @@ _SAME = 1e-9
 
 
 def with_command(
-    advice: Advice, rows: Sequence[Row], options: SweepOptions, grid: Grid
+    advice: Advice,
+    rows: Sequence[Row],
+    options: SweepOptions,
+    grid: Grid,
+    typed: Mapping[int, str],
 ) -> tuple[Advice, Row | None]:
     """Return advice with the command that replays it, and the sweep's row of that replay.
 
+    `typed` has windows as they were typed, by ticks.
     A seed of several is the first. Advice that nothing reaches comes back as it is, without a row.
     """
     if advice.best is None:
         return advice, None
     row = _row_of(advice, advice.best, rows)
     told = _options(advice.best, row, options, grid)
+    told["window"] = typed.get(row.window_left, told["window"])
     return replace(advice, options=told, command=shlex.join(REPLAY.words(told))), row
 
 

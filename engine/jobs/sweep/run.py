@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from engine.jobs.sweep.layout import profile_given
 from engine.jobs.sweep.report import sweep_report, write_sweep
 from engine.jobs.sweep.rows import Row, table_of
 from engine.options.cells import Grid, check_size, grid_of
-from engine.options.grid import parse_windows
+from engine.options.grid import parse_windows, windows_typed
 from engine.options.replay import REPLAY, job_of
 from engine.options.sweep import SweepOptions
 from engine.runtime.device_choice import combined_choice, prefer_gpu, wanted_device
@@ -94,7 +94,10 @@ def run_sweep(
             swept.append(sweeping(part))
             counted = swept[-1].exact
         rows = sorted((row for own in swept for row in own.rows), key=lambda row: row.cell)
-        advice = _checked(advise(rows, options.targets), rows, options, grid, stages)
+        advice = _checked(
+            advise(rows, options.targets), rows, options, grid, stages,
+            windows_typed(options.windows, archives.unit),
+        )  # fmt: skip
         device = combined_choice([one for own in swept for one in own.devices], wanted.choice)
         table = table_of(rows)
         report = sweep_report(
@@ -109,12 +112,17 @@ def run_sweep(
 
 
 def _checked(
-    advice: Sequence[Advice], rows: Sequence[Row], options: SweepOptions, grid: Grid, stages: Stages
+    advice: Sequence[Advice],
+    rows: Sequence[Row],
+    options: SweepOptions,
+    grid: Grid,
+    stages: Stages,
+    typed: Mapping[int, str],
 ) -> list[Advice]:
     """Return the advice with its commands, each replayed once as ``winnow replay`` does."""
     checks: dict[str, Check] = {}
     found = []
-    for one, row in (with_command(own, rows, options, grid) for own in advice):
+    for one, row in (with_command(own, rows, options, grid, typed) for own in advice):
         if row is None or one.command is None:
             found.append(one)
             continue
