@@ -106,9 +106,9 @@ class SplitKind(Kind):
 
 
 class BoundedKind(SplitKind):
-    """A split, or all of them."""
+    """A split, or all of them: one memory that a replay pools is one way to split it."""
 
-    names = BOUNDED
+    names = BOUNDED | {POOLED.kind: ANY}
 
 
 def sides_of(total: int, fraction: Fraction) -> tuple[int, int]:

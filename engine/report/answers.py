@@ -45,11 +45,19 @@ def _of_join(content: Mapping[str, Any]) -> Iterator[Answer]:
     bound = content.get("bound")
     if bound is not None:
         yield _share("Of the best possible", bound)
-        whole = bound["any_split"]
-        if whole is not None and any(bound[name] != own for name, own in whole.items()):
+        whole = of_any_split(bound)
+        if whole is not None:
             yield _share("Of the best of any split", whole)
     elif lost["outputs"] and "policy" in content:
         yield Answer("Of the best possible", "not known", "--bound finds it")
+
+
+def of_any_split(bound: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the best of any split where it is another one than that of the memory as split."""
+    whole: dict[str, Any] | None = bound["any_split"]
+    if whole is None or all(bound[name] == own for name, own in whole.items()):
+        return None
+    return whole
 
 
 def _share(name: str, bound: Mapping[str, Any]) -> Answer:

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from engine.models.profile.advice import AGREED
 from engine.report.advice import advice_of
+from engine.report.answers import of_any_split
 from engine.report.envelope import Report, instant, spans
 from engine.report.tables import (
     Sketch,
@@ -121,8 +122,9 @@ def compared(content: dict[str, Any], title: str) -> Table:
 def add_best(table: Table, bound: dict[str, Any]) -> None:
     """Add the best possible importance, as the memory is split and however, and its shares."""
     _add_bounds(table, bound, "best possible")
-    if bound["any_split"] is not None:
-        _add_bounds(table, bound["any_split"], "best of any split")
+    whole = of_any_split(bound)
+    if whole is not None:
+        _add_bounds(table, whole, "best of any split")
 
 
 def _add_bounds(table: Table, bound: dict[str, Any], name: str) -> None:

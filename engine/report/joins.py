@@ -7,6 +7,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from engine.report.answers import of_any_split
 from engine.report.charts import (
     Bars,
     Chart,
@@ -45,8 +46,9 @@ def _best(content: Mapping[str, Any]) -> list[Chart]:
         return []
     best = {"this result": (content["result"]["importance"], None)}
     best["best possible"] = bound["lower"], bound["upper"]
-    if bound["any_split"] is not None:
-        best["best of any split"] = bound["any_split"]["lower"], bound["any_split"]["upper"]
+    whole = of_any_split(bound)
+    if whole is not None:
+        best["best of any split"] = whole["lower"], whole["upper"]
     if "exact" in content:
         best["exact join"] = content["exact"]["importance"], None
     return [_bounds("How far from the best possible", "importance", best)]

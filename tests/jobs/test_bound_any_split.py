@@ -73,7 +73,8 @@ def test_budgets_of_two_sides_are_one_memory_of_their_sum(tmp_path: Path, case: 
 
 
 def test_a_pooled_replay_has_but_one_best_possible(tmp_path: Path, case: Streams) -> None:
-    best = run("bound", case, tmp_path)
+    best, again = (run("bound", case, tmp_path, **own) for own in ({}, {"split": "pooled"}))
+    assert (again["lower"], again["memory"]) == (best["lower"], best["memory"])
     told = run("replay", case, tmp_path, split="pooled", policy="simpprob", bound=True)
     own = {name: value for name, value in told["bound"].items() if name != "any_split"}
     assert own == told["bound"]["any_split"]
@@ -133,7 +134,7 @@ def test_memory_for_all_leaves_nothing_to_split(tmp_path: Path, case: Streams) -
 def test_a_split_that_there_is_not(case: Streams, capsys: pytest.CaptureFixture[str]) -> None:
     words = arguments(case.folder, out=None, report=None, policy=None, split="half")
     assert main(["bound", *words[1:]]) == 2
-    assert "--split is 'half'; choose one of any, even, expected, or give" in (
+    assert "--split is 'half'; choose one of any, even, expected, pooled, or give" in (
         capsys.readouterr().err
     )
     words = arguments(case.folder, out=None, report=None, split="any")

@@ -287,7 +287,7 @@ def test_no_policy_is_better_than_the_best_possible(folder: Path, capsys: Any, s
     assert bound["gap"] < 0.02
     printed = " ".join(capsys.readouterr().out.split())
     assert "best possible" in printed
-    assert "best of any split" in printed
+    assert ("best of any split" in printed) == (split != "pooled")
     result = engine.replay_streams(
         {name: pq.read_table(folder / f"{name}.parquet") for name in NAMES},
         pq.read_table(folder / "fact.parquet"),

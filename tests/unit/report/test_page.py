@@ -443,3 +443,6 @@ def test_what_any_split_allows_is_told_once(tmp_path: Path, split: str, cards: i
     text = found.html(tmp_path / "page.html").read_text()
     assert text.count("Of the best possible") == 1
     assert text.count("Of the best of any split") == cards
+    printed = str(found)
+    assert printed.count("best possible") == 1
+    assert printed.count("best of any split") == printed.count("share of it") - 1 == cards
