@@ -96,8 +96,8 @@ def _unmet(content: dict[str, Any]) -> str:
             "what it kept: give --estimator history; its prediction is left out"
         )
     return (
-        f"the {content['predicted']['model']} model does not fit these streams, whose rates change "
-        "(bursts or drift): its prediction is left out"
+        f"the {content['predicted']['model']} model does not fit these streams, as this replay "
+        "shows: its prediction is left out"
     )
 
 

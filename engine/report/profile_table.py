@@ -91,10 +91,7 @@ def _print_models(points: list[dict[str, Any]], console: Console) -> None:
         console.print(table_of(headings, rows, title, texts=()))
     if left_out:
         models = " and ".join(model for model in MODELS if model in left_out)
-        console.print(
-            f"left out: predictions by {models} that replays contradict; rates are not as constant "
-            "as the model takes them to be"
-        )
+        console.print(f"left out: predictions by {models}, which replays contradict")
 
 
 def _title(profile: ArrivalProfile) -> str:
@@ -103,15 +100,16 @@ def _title(profile: ArrivalProfile) -> str:
 
 
 def _length(ticks: int, unit: str) -> str:
-    if unit == "tick":
+    if unit == "tick" or not ticks:
         return f"{ticks:,}"
-    scale, name = time_scale(max(1, ticks), unit)
+    scale, name = time_scale(ticks, unit)
     return f"{ticks * scale:.4g} {name}"
 
 
 def _rows(profile: ArrivalProfile) -> list[tuple[str, list[str]]]:
     """Return the lines of the table: name, and the values of left and right."""
     streams, unit = profile.streams, profile.unit
+    within = [profile.advice["window"][side] for side in SIDES]
     rows = [
         ("tuples", [f"{own.rows:,}" for own in streams]),
         ("window", [_length(window, unit) for window in profile.windows]),
@@ -124,14 +122,14 @@ def _rows(profile: ArrivalProfile) -> list[tuple[str, list[str]]]:
             ["-" if o.zipf_exponent is None else f"{o.zipf_exponent:.2f}" for o in streams],
         ),
         ("matches a stored tuple", [f"{own.age.matches:.3f}" for own in streams]),
-        ("best held for (k_opt)", [_length(own.age.k_opt, unit) for own in streams]),
     ]
-    rows += [
-        (f"window that keeps {percent} %", [
-            _length(profile.advice["window"][side][percent], unit) for side in SIDES
-        ])
+    told = [("best held for (k_opt)", [own.age.k_opt for own in streams])]
+    told += [
+        (f"window that keeps {percent} %", [own[percent] for own in within])
         for percent in ("95", "99")
-    ]  # fmt: skip
+    ]
+    for name, values in told:  # 0 where no stored tuple matches
+        rows.append((name, [_length(ticks, unit) if ticks else "none" for ticks in values]))
     return rows
 
 

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import io
+
+import pyarrow as pa
+from rich.console import Console
+
+import winnow
 from engine.report.answers import answers_of
+from engine.report.join_tables import _unmet
+from engine.report.profile_table import _print_models
 
 
 def test_an_estimate_that_reads_files_again_says_so() -> None:
@@ -12,3 +21,34 @@ def test_an_estimate_that_reads_files_again_says_so() -> None:
     assert read == ("Read", "1.50 times", "1,000 bytes, as some were read more than once")
     content["read"] = {"share": 0.25}
     assert answers_of("estimate", content) == [("Read", "25.00 %", "of 1,000 bytes")]
+
+
+def test_a_profile_of_tuples_that_match_nothing_says_none() -> None:
+    begin = dt.datetime(2024, 1, 1)  # noqa: DTZ001 - as files without a zone have it
+    sides = [
+        pa.table({
+            "at": pa.array([begin + dt.timedelta(minutes=late + own) for own in range(40)]),
+            "k": [f"o{own}" for own in range(40)],
+        })
+        for late in (0, 7)
+    ]  # fmt: skip
+    found = winnow.profile(*sides, on="k", time="at", window_left="10min", window_right=0)
+    lines = [[cell.strip() for cell in line.split("│")] for line in str(found).splitlines()]
+    told = {line[1]: line[2:4] for line in lines if len(line) == 5}
+    assert told["window"] == ["10 minutes", "0"]
+    assert told["best held for (k_opt)"] == ["7 minutes", "none"]
+    assert told["window that keeps 95 %"] == ["7 minutes", "none"]
+
+
+def test_what_replays_contradict_is_left_out_without_a_guess_at_why() -> None:
+    basis = {"even": 0.1, "even_interval": None, "best": 0.1, "best_interval": None}
+    point = {"memory": "1%", "tuples": {"left": 1, "right": 1}, "age": basis, "frequency": basis}
+    console = Console(file=io.StringIO(), width=80)
+    _print_models([point], console)
+    assert console.file.getvalue() == (  # type: ignore[attr-defined]
+        "left out: predictions by age and frequency, which replays contradict\n"
+    )
+    content = {"policy": {"estimator": "history"}, "predicted": {"model": "age"}}
+    assert _unmet(content) == (
+        "the age model does not fit these streams, as this replay shows: its prediction is left out"
+    )
