@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -17,6 +18,8 @@ from engine.report.shown import Shown
 from engine.report.tables import facts_line, number, percent, print_end, table_of, terminal
 from engine.runtime.streams import SIDES
 
+_ALL = 0.95
+"""Share from which on a limit of what is read spares nothing."""
 _MUCH = 0.01
 """Share of the outputs from which on it is told that replays do not forget how they began."""
 
@@ -137,10 +140,9 @@ def _how(content: Mapping[str, Any]) -> str:
     what = f"stretches of {slices['ticks']:,} ticks"
     if content["how"] == "sample of keys":
         what = "parts of the keys"
-    said = (
-        f"{100 * content['confidence']:g} % intervals from {slices['drawn']:,} of "
-        f"{slices['all']:,} {what}"
-    )
+    some = any(own["without_interval"] < own["estimates"] for own in content["aggregates"])
+    intervals = f"{100 * content['confidence']:g} % intervals " if some else ""
+    said = f"{intervals}from {slices['drawn']:,} of {slices['all']:,} {what}"
     if "lead_in" in content:
         said += f", each after {content['lead_in']['lifetimes']} windows that fill the memory"
     if slices["certain"]:
@@ -149,6 +151,13 @@ def _how(content: Mapping[str, Any]) -> str:
         said += f"; all rows were read: {content['why']}, or have winnow prepare write its lanes"
     if content["stopped"] is not None:
         said += "; stopped by " + ("you" if content["stopped"] == "interrupted" else "--seconds")
+    needed = content["read"]["needed"]
+    if needed is not None:
+        said += "; for an interval " + (
+            f"give --read {math.ceil(100 * needed)}% or more"
+            if needed < _ALL
+            else "leave --read out: there are so few stretches that everything is read"
+        )
     asked, reached = within["asked"], within["reached"]
     if asked is not None and (reached is None or reached > asked):
         wide = "not all have one" if reached is None else f"the widest reaches {percent(reached)}"

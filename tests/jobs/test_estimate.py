@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -601,3 +602,25 @@ def test_real_flights(tmp_path: Path) -> None:
     [line] = found.aggregates["count(*)"].to_pylist()
     assert found.report["how"] == "sample"
     assert line["low"] < counted < line["high"]
+
+
+@pytest.mark.parametrize(("rows", "remedy"), [(60_000, "give --read"), (1_200, "leave --read out")])
+def test_too_little_to_read_is_told_with_what_is_enough(
+    tmp_path: Path, rows: int, remedy: str
+) -> None:
+    places = written(tmp_path, streams(4, rows, rows * 3, keys=500), 200)
+    options: dict[str, Any] = JOIN | {"aggregates": ["count"]}
+    found = winnow.estimate(places["left"], places["right"], read="2%", **options)
+    said = " ".join(str(found).split())
+    assert "none: too few stretches were sampled" in said
+    assert "95 % intervals" not in said
+    assert f"for an interval {remedy}" in said
+    needed = found.report.read.needed
+    more = {} if needed == 1 else {"read": f"{math.ceil(100 * needed)}%"}
+    assert needed == 1 or f"give --read {more['read']} or more" in said
+    enough = winnow.estimate(places["left"], places["right"], **options, **more)
+    assert enough.report.aggregates[0]["no_interval"] is None
+    assert enough.report.read.needed is None
+    assert enough.report.how == ("exact join" if needed == 1 else "sample")
+    if needed < 1:
+        assert "95 % intervals from" in " ".join(str(enough).split())

@@ -20,7 +20,8 @@ from engine.options.estimate import AnyEstimate
 from engine.report.envelope import Report, envelope
 from engine.runtime.executors import Stages
 from engine.runtime.short_windows import warn_of_short_windows
-from engine.sampling.stretches.interval import Answer
+from engine.sampling.stretches.design import chances
+from engine.sampling.stretches.interval import FEWEST, Answer
 
 
 class Estimation(NamedTuple):
@@ -94,7 +95,7 @@ def build_report(
                 "reached": reached if math.isfinite(reached) else None,
             },
             "aggregates": [_summary(text, own) for text, own in tables.items()],
-            "read": read | {"share": share},
+            "read": read | {"share": share, "needed": _needed(options, plan, outcome)},
             "exact": plan.all | {"seconds": _exact_seconds(plan, joins)},
             "rejected": joins.rejected,
             "slices": {
@@ -108,6 +109,21 @@ def build_report(
             **envelope(stages.seconds, seed=options.seed),
         }
     )
+
+
+def _needed(options: AnyEstimate, plan: Slices, outcome: Outcome) -> float | None:
+    """Return about what share of everything has stretches enough for an interval.
+
+    1 where that is the exact join; None where no limit on what is read left too few stretches.
+    """
+    if options.read is None or outcome.whole or len(outcome.seen.by_chance) >= FEWEST:
+        return None
+    sizes = plan.measures.sizes(plan.measures.first)
+    for draws in range(FEWEST, plan.worth if plan.worth >= 2 * FEWEST else 0):
+        chance = chances(sizes, draws, plan.odd)
+        if chance[chance < 1].sum() >= FEWEST:
+            return float((chance * plan.costs).sum()) / max(1, plan.all[plan.counted])
+    return 1.0
 
 
 def _part(line: dict[str, Any]) -> dict[str, Any]:
