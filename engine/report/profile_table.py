@@ -66,7 +66,7 @@ def _print_advice(trials: list[dict[str, Any]], console: Console) -> None:
 
 def _print_models(points: list[dict[str, Any]], console: Console) -> None:
     """Print the recall that models predict where replays of their policies agree."""
-    headings = ["memory", "tuples"]
+    headings = ["memory", "tuples\n(even)"]
     for model in MODELS:
         headings += [model, "best split"]
     rows, left_out = [], set()

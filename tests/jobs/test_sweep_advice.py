@@ -157,6 +157,16 @@ def test_many_policies_are_printed_in_tables_that_fit() -> None:
     assert [name for name in named if name in POLICIES] == list(POLICIES)
 
 
+def test_tuples_that_splits_round_apart_and_what_replays_took_are_told() -> None:
+    rows = [
+        row("dgl", 1, 0.5, memory="2%", memory_left=own, memory_right=own // 2, split=split)
+        for own, split in ((1, "even"), (2, "pooled"))
+    ]
+    text = " ".join(" ".join(printed(rows, [])).split())
+    assert "┃ split ┃ 1 to 3 ┃" in text
+    assert "; 2.00 processor seconds in 2 replays on cpu" in text
+
+
 def test_shares_of_the_best_are_compared_where_that_is_one_best() -> None:
     def shown(*rows: Row) -> tuple[bool, bool]:
         text = " ".join(" ".join(printed([*rows], [])).split())

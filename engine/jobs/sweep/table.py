@@ -61,7 +61,8 @@ def print_sweep(result: SweepResult, console: Console | None = None) -> None:
     print_end(
         console,
         report,
-        f"{own:.2f} in {len(rows):,} replays on {device['used']} ({device['reason']})",
+        f"{own:.2f} processor seconds in {len(rows):,} replays on {device['used']} "
+        f"({device['reason']})",
     )
 
 
@@ -200,9 +201,15 @@ def _shown(share: float | None) -> str:
 
 
 def _tuples(tuples: Sequence[int]) -> str:
-    """Return how many tuples a memory has; splits and lanes may round a percentage apart."""
+    """Return how many tuples a memory has; splits and lanes may round a percentage apart.
+
+    Examples
+    --------
+    >>> _tuples([849, 850]), _tuples([1, 2])
+    ('849', '1 to 2')
+    """
     low, high = min(tuples), max(tuples)
-    return f"{low:,}" if high - low <= max(1, low // 100) else f"{low:,} to {high:,}"
+    return f"{low:,}" if high - low <= low // 100 else f"{low:,} to {high:,}"
 
 
 def _taken(columns: Sequence[Sequence[str]]) -> int:
