@@ -95,9 +95,12 @@ def check_present(archive: Archive, name: str) -> None:
     """Raise `InputError` if an archive lacks a column."""
     names = archive.schema.names
     if name not in names:
+        parts = [part.strip() for part in name.split(",")]
+        several = len(parts) > 1 and {*parts} <= {*names}
+        remedy = f" Give several columns as a list: {parts}." if several else ""
         raise InputError(
             f"{archive.placed} has no column {name!r}: it has "
-            f"{', '.join(names) or 'none'}.{did_you_mean(name, names)}"
+            f"{', '.join(names) or 'none'}.{remedy or did_you_mean(name, names)}"
         )
 
 

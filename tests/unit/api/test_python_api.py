@@ -210,6 +210,7 @@ def test_empty_tables(tables: list[pa.Table]) -> None:
         ({"window": None}, SpecError, "window is missing"),
         ({"window": -1}, SpecError, "window -1 of stream left must be 0 ticks or more"),
         ({"on": "kk"}, InputError, r"left frame has no column 'kk'"),
+        ({"on": "k, p"}, InputError, r"no column 'k, p'.* Give several .* list: \['k', 'p'\]"),
         ({"memory": 10.5}, SpecError, "is '10.5'; give a whole number of tuples"),
         ({"params": {"alfa": 1}}, SpecError, r"Did you mean 'alpha'\?"),
     ],
