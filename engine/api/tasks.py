@@ -207,8 +207,8 @@ def allocate(
     Returns
     -------
     Result
-        ``outputs`` has a row for each join: ``name``, ``left``, ``right``, ``memory``,
-        ``predicted``, ``replayed``.
+        ``outputs`` has a row for each join: ``name``, ``left`` and ``right``, null where both have
+        one memory, ``memory``, ``predicted``, ``replayed``.
 
     Raises
     ------
@@ -223,7 +223,9 @@ def allocate(
     ]
     asked = Request(call_text("allocate", {"jobs": jobs}, ()), ())
     shown = allocation_shown(Report(report))._replace(request=asked)
-    return Result(pa.Table.from_pylist(rows), shown, drawn=partial(allocation_figure, report))
+    kinds = [pa.string(), *[pa.int64()] * 3, *[pa.float64()] * 2]
+    outputs = pa.Table.from_pylist(rows, pa.schema(zip(("name", *names), kinds, strict=True)))
+    return Result(outputs, shown, drawn=partial(allocation_figure, report))
 
 
 class Generated(Result):

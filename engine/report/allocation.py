@@ -59,7 +59,7 @@ def _joins(content: dict[str, Any]) -> Table:
             join["name"],
             f"{join['weight']:g}",
             number(sum(join["exact"]["peak"].values())),
-            join[by],
+            join[by] + (", pooled" if join.get("pooled") else ""),
             *(_quality(join["expected"].get(model), "-") for model in expected),
         )
         for join in content["joins"]
@@ -76,7 +76,8 @@ def _parts(content: dict[str, Any], how: str, title: str) -> Table:
     rows = (
         (
             join["name"],
-            *(number(join[how][name]) for name in ("left", "right", "memory")),
+            *(_side(join[how][side]) for side in ("left", "right")),
+            number(join[how]["memory"]),
             _quality(join[how]["predicted"]),
             _quality(join[how]["replayed"], "-"),
         )
@@ -94,6 +95,10 @@ def _parts(content: dict[str, Any], how: str, title: str) -> Table:
         _quality(content[how]["replayed"], "-"),
     )
     return table
+
+
+def _side(memory: int | None) -> str:
+    return "pooled" if memory is None else number(memory)
 
 
 def _quality(value: float | None, none: str = "no bound") -> str:

@@ -11,9 +11,13 @@ from typing import Any
 
 import naive_models
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from allocate_cases import aged, allocated, zipf
+from allocate_cases import aged, allocated, files, zipf
 
+import engine
+import winnow
 from engine import commands as cli
 from engine.jobs.allocate.divide import alloc, filled, prop, whole
 from engine.jobs.allocate.joins import measured
@@ -298,6 +302,42 @@ def test_joins_without_a_policy_go_by_replays(
     assert report["alloc"]["replayed"] >= by_models["alloc"]["replayed"] - 0.005
 
 
+def test_a_join_whose_sides_share_one_memory_is_replayed_so(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(5)  # what is ordered is shipped later, half of it, once
+    at = np.sort(rng.integers(0, 20_000, 2_000))
+    shipped = np.flatnonzero(rng.random(2_000) < 0.5)
+    later = at[shipped] + rng.gamma(8, 50, shipped.size).astype(int)
+    for name, times, keys in (("left", at, np.arange(2_000)), ("right", later, shipped)):
+        order = np.argsort(times, kind="stable")
+        pq.write_table(
+            pa.table({"ts": times[order], "key": keys[order]}), folder / f"{name}.parquet"
+        )
+    both = files(folder) | {"window": 600}
+    own = {name: value for name, value in both.items() if name != "name"}
+    file = jobs_file(folder / "pooled.toml", [both], memory=40, refine=0)
+    report = folder / "pooled.json"
+    words = ["allocate", str(file), "--engine", "local", "--report", str(report)]
+    assert cli.main([*words, "--cache", str(folder / "cache")]) == 0
+    [join] = json.loads(report.read_text())["joins"]
+    part = join["alloc"]
+    assert join["pooled"]
+    assert (part["left"], part["right"], part["memory"]) == (None, None, 40)
+    assert f"{join['policy']}, pooled" in capsys.readouterr().out
+    given = {"memory": 40, "policy": join["policy"], "estimator": join["estimator"]}
+    by_split = {
+        split: engine.replay_archives(**own, **given, split=split, cache=folder / "cache")["recall"]
+        for split in ("pooled", "even", "expected")
+    }
+    assert part["replayed"] == by_split["pooled"] == max(by_split.values())
+    assert by_split["pooled"] > by_split["even"]
+    advised = engine.replay_archives(**own, memory=40, cache=folder / "cache")["recall"]
+    assert part["replayed"] >= advised - 0.01  # which is chosen from the same, by importance
+    outputs = winnow.allocate({"memory": 40, "join": [both]}, cache=folder / "cache").outputs
+    assert outputs.select(["left", "memory"]).to_pylist() == [{"left": None, "memory": 40}]
+
+
 def test_recall_between_replays_is_monotone_and_linear() -> None:
     found = measure(3)
     model = recall_model(FREQUENCY, found)
@@ -365,7 +405,9 @@ def test_hash_lanes_and_two_sided_joins(folder: Path, joins: dict[str, dict[str,
     both = {"window_left": 99, "window_right": 49}
     one = allocated(folder, 120, joins["DC"] | both, joins["INC"] | both)
     gained(one)
-    assert all(join["alloc"]["right"] > 0 for join in one["joins"][:1])
+    first = one["joins"][0]
+    assert first["pooled"] == (first["alloc"]["right"] is None)
+    assert first["pooled"] or first["alloc"]["right"] > 0
     four = allocated(folder, 120, *(joins[n] | both | {"lanes": 4} for n in ("DC", "INC")))
     for a, b in zip(one["joins"], four["joins"], strict=True):
         assert a["exact"]["outputs"] == b["exact"]["outputs"]

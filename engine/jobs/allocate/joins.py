@@ -21,7 +21,7 @@ from engine.jobs.allocate.tried import REPLAYS, Points, TriedModel, tried_model,
 from engine.jobs.frame import JobLanes, open_job, prepare_job
 from engine.models.profile.model import ArrivalProfile
 from engine.options.allocate import JoinOptions
-from engine.options.budget import Amount
+from engine.options.budget import POOLED, Amount, divided
 from engine.options.replay import JobOptions
 from engine.policies import policy_named
 from engine.replay.settings import ReplaySettings
@@ -101,6 +101,8 @@ class RecallJoin:
     model: RecallModel | TriedModel
     expected: dict[str, float]
     """Recall that each model, and replays, promise at the proportional share."""
+    pooled: bool = False
+    """Whether both sides have one memory."""
 
     @property
     def weight(self) -> float:
@@ -134,7 +136,10 @@ class RecallJoin:
         return self.model.recall(left, right)
 
     def job_with(self, left: int, right: int) -> JobOptions:
-        """Return the replay with such memories."""
+        """Return the replay with such memories, or with one memory for both."""
+        if self.pooled:
+            memory = divided(Amount(tuples=left + right), POOLED)
+            return replace(self.job, memory=memory, split=POOLED)
         return replace(self.job, memory=(Amount(tuples=left), Amount(tuples=right)))
 
     def quality(self, content: Mapping[str, Any]) -> float:
@@ -149,6 +154,7 @@ class RecallJoin:
             "expected": self.expected,
             "policy": self.job.policy,
             "estimator": self.job.estimator,
+            "pooled": self.pooled,
         }
 
 
@@ -213,4 +219,5 @@ def _tried(one: TriedJoin, share: float, expected: dict[str, float]) -> RecallJo
     )
     by = recall_model(AGE if candidate.policy == "age" else FREQUENCY, found)
     model = tried_model(one.points, candidate, by, found.peaks)
-    return RecallJoin(one, job, model, expected | {REPLAYS: model.recall(*model.split(share))})
+    expected = expected | {REPLAYS: model.recall(*model.split(share))}
+    return RecallJoin(one, job, model, expected, candidate.split == str(POOLED))

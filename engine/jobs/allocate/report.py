@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
-from engine.jobs.allocate.run import Allocation, Division, Part
+from engine.jobs.allocate.joins import RecallJoin
+from engine.jobs.allocate.run import Allocation, Division, Join, Part
 from engine.report.envelope import Report, envelope, window_report
 from engine.runtime.streams import SIDES
 
@@ -14,8 +15,8 @@ def build_report(found: Allocation) -> Report:
     """Put an allocation into JSON; docs/allocate.md explains every field."""
     joins = [
         _join(found, number)
-        | {how: _part(one.parts[number]) for how, one in found.divisions.items()}
-        for number in range(len(found.joins))
+        | {how: _part(one.parts[number], join) for how, one in found.divisions.items()}
+        for number, join in enumerate(found.joins)
     ]
     content: dict[str, Any] = {
         "metric": found.options.metric,
@@ -32,7 +33,7 @@ def build_report(found: Allocation) -> Report:
     content["rounds"] = [
         {"by": one.by, "settled": number == found.settled}
         | _worst(one)
-        | {"joins": [_part(part) for part in one.parts]}
+        | {"joins": [_part(*own) for own in zip(one.parts, found.joins, strict=True)]}
         for number, one in enumerate(found.rounds)
     ]
     return Report(content | envelope(found.seconds))
@@ -65,11 +66,12 @@ def _worst(division: Division) -> dict[str, float | None]:
     }
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: Part, join: Join) -> dict[str, Any]:
+    pooled = isinstance(join, RecallJoin) and join.pooled
     return {
         "memory": part.memory,
-        "left": part.left,
-        "right": part.right,
+        "left": None if pooled else part.left,
+        "right": None if pooled else part.right,
         "predicted": _finite(part.predicted),
         "replayed": _finite(part.replayed),
     }

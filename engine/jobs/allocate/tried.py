@@ -15,7 +15,7 @@ from engine.jobs.trial.candidates import Candidate
 from engine.jobs.trial.found import RECALL, Tried
 from engine.jobs.trial.layout import Place, lay_out
 from engine.jobs.trial.run import most_tuples, run_trial
-from engine.options.budget import EVEN, EXPECTED, Amount, divided
+from engine.options.budget import EXPECTED, Amount, divided
 from engine.options.replay import JobOptions
 from engine.runtime.jit import Floats
 
@@ -51,12 +51,9 @@ def try_memories(job: JobOptions, archives: Archives, lanes: JobLanes) -> Points
     """Try the candidates of a join with `SHARES` of its memory.
 
     All of them with `FIRST` of these, and the best with each of those with the others, too.
-    Candidates are of the splits that a division can follow: even and expected.
     """
     amounts = [divided(Amount(share=share)) for share in SHARES]
-    known = [str(split) for split in (EVEN, EXPECTED)]
     layout = lay_out(job, amounts, archives, lanes)
-    layout = layout.only(lambda place: place.candidate.split in known)
     tuples = most_tuples(lanes) // 2
 
     def tried(wanted: Callable[[Place], bool]) -> list[list[Tried]]:
@@ -79,7 +76,7 @@ class TriedModel(NamedTuple):
     """(n,) float64. Recall with them, non-decreasing."""
     peaks: tuple[int, int]
     sides: RecallModel | None
-    """By whose curves one memory is split; None: each side has its share."""
+    """By whose curves one memory is split; None: each side has its share, or both one memory."""
     name: str = REPLAYS
 
     @property
@@ -135,5 +132,5 @@ def tried_model(
     at, first = np.unique(np.array(memory), return_index=True)
     rising = np.maximum.accumulate(np.maximum(free, np.array(reached)))[first]
     rising[-1] = 1.0
-    even = candidate.split == str(EVEN)
-    return TriedModel(at, np.minimum(1.0, rising), peaks, None if even else model)
+    by_model = candidate.split == str(EXPECTED)
+    return TriedModel(at, np.minimum(1.0, rising), peaks, model if by_model else None)
