@@ -4,12 +4,12 @@
 
 Three streams, 100 tuples a second each, windows of 20 s, matches 0, 5 and 15 s behind the first
 stream's; band, equality and cosine predicates, of vectors 64 wide a quarter as many tuples; and
-half as many vectors 128 wide in windows of 200 s, which are 20,000 tuples. The bands' matches are
-half of them where the harvest looks first; of bands of even values they are everywhere. Both joins make their
-outputs in memory, on all cores, warm; the harvested one learns and adapts every 5 s, with a fixed
-throttle fraction and with a capacity of that fraction of what the whole join costs. Every output of
-it is one of the exact join's. Times, by the clock and on the CPU of all cores, are medians of five
-alternating runs, of long windows three.
+half as many vectors 128 wide in windows of 200 s, which are 20,000 tuples. Bands of even values
+have their matches everywhere, the others most of them where a harvest looks first. Both joins make
+their outputs in memory, on all cores, warm; the harvested one learns and adapts every 5 s, with a
+fixed throttle fraction and with a capacity of that fraction of what the whole join costs. Every
+output of it is one of the exact join's. Times, by the clock and on the CPU of all cores, are
+medians of five alternating runs, of long windows three.
 """
 
 from __future__ import annotations
