@@ -29,7 +29,7 @@ TIME_TYPES = (
     pa.int64(), pa.date32(), pa.timestamp("s"), pa.timestamp("s", "UTC"), pa.timestamp("ns"),
     pa.timestamp("ns", "UTC"), pa.float64(),
 )  # fmt: skip
-_NO_TEXT = pa.scalar(None, pa.string())
+_NO_TEXT = pa.nulls(1, pa.string())[0]
 _BLOCK = 1 << 22
 _ZERO_LED = r"^[ \t]*-?0[0-9]+[ \t]*$"
 _AT_COLUMN = re.compile(r"[Cc]olumn #(\d+)")

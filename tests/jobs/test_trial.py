@@ -103,7 +103,7 @@ def test_an_allocation_tries_all_with_few_memories_and_the_best_with_the_others(
     assert points.shares == SHARES
     best = set()
     for share, tried, all_tried in zip(SHARES, points.tried, every, strict=True):
-        reached = {one.candidate: one for one in all_tried if one.candidate.split != "pooled"}
+        reached = {one.candidate: one for one in all_tried}
         assert all(one == reached[one.candidate] for one in tried)
         if share in FIRST:
             assert len(tried) == len(reached)

@@ -78,10 +78,10 @@ def build_report(
     reached = max((one.reached for one in outcome.estimates), default=math.inf)
     reached = reached if outcome.whole is None else 0.0
     rows = [int(own.rows.sum()) for own in plan.groups]
-    firsts, lasts = zip(*(own.span for own in plan.groups), strict=True)
+    spans = [own.span for own in plan.groups if own.rows.size]
+    span = (min(own[0] for own in spans), max(own[1] for own in spans)) if spans else None
     given, stated = options.windows_given
-    units = window["tick"], stated
-    warn_of_short_windows(given, units, sum(rows), (min(firsts), max(lasts)))
+    warn_of_short_windows(given, (window["tick"], stated), sum(rows), span)
     return Report(
         {
             "rows": dict(zip(options.names, rows, strict=True)),

@@ -42,7 +42,8 @@ def seconds(zone: str | None) -> pa.Table:
 @pytest.mark.parametrize("name", TASKS)
 def test_types_are_those_of_the_frames(name: str) -> None:
     said = (
-        r"left archive \(timestamp\[s, tz=UTC\]\) and t of the right \(timestamp\[s\]\): only one"
+        r"left archive \(timestamp\[s, tz=UTC\]\) and t of the right archive \(timestamp\[s\]\): "
+        "only one"
     )
     with pytest.raises(InputError, match=said):
         TASKS[name](seconds("UTC"), seconds(None))

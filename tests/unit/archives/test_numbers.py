@@ -63,7 +63,7 @@ def test_decimals_join_the_same_floats() -> None:
 def test_decimal_weights_are_the_nearest() -> None:
     cells = pa.array([[(i, own)] for i, own in enumerate(TENTHS)], pa.map_(pa.int64(), ONE_DIGIT))
     inner = parse_predicate("inner:v:0.001")
-    raw, _ = raw_attributes(inner, pa.table({"v": cells}), ["v"], [pa.int64()])
+    raw, _ = raw_attributes(inner, pa.table({"v": cells}), ["v"], [pa.int64()], "a")
     assert [own[0]["weight"] for own in raw.vectors.to_pylist()] == [i / 10 for i in range(60)]
 
 

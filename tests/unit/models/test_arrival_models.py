@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import naive_models as naive
@@ -271,7 +272,7 @@ def test_lanes_share_by_what_their_tuples_yield() -> None:
 def test_percentages_are_of_the_peak_of_the_lanes_as_one() -> None:
     rich, poor = side_of([500.0], [50.0]), side_of([500.0], [1.0])
     models = models_of([(85, 40), (80, 33)], [(rich, rich), (poor, poor)], ValueKind.COUNT)
-    models = models._replace(peaks=[(150, 73)])
+    models = replace(models, peaks=[(150, 73)])
     half = Amount(share=Fraction(1, 2))
     budgets = lane_budgets((half, half), [[0, 1]], models, POLICIES["prob"])
     assert [sum(pair[side] for pair in budgets) for side in (0, 1)] == [75, 36]
