@@ -159,6 +159,7 @@ class Estimating(ABC):
             raise KeyboardInterrupt
         if len(rounds) == 1 and self.limits.target is None:
             # drawn by a guess: what it came to says better what slices are worth
+            self._learn(rounds[0])
             seen = joins.seen(rounds[0]._replace(worth=self.worth))
             best = seen, self.estimates(seen, [])
         return Outcome(*best, rounds, None)
