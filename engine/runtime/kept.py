@@ -88,7 +88,7 @@ class Compilations:
     @contextmanager
     def of(self, name: str, folder: Path | None) -> Iterator[None]:
         """Count a kernel that is compiled in the block, to be kept in `folder`."""
-        kept = "" if folder is None else f", kept in {folder} (winnow warm compiles all)"
+        kept = "" if folder is None else f", kept in {folder} (winnow warm compiles most ahead)"
         self._once("compiling", f"compiling kernels that no run has needed so far{kept}")
         self.names.append(name)
         begun = time.perf_counter()

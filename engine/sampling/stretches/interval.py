@@ -11,9 +11,9 @@ the ratios is over 3 (Satterthwaite). Where ratios are skewed, an end lies farth
 Hall's transformation of Student's t has it (Hall 1992, On the removal of skewness by
 transformation), for samples without the few large ones have too small a mean and variance.
 
-*Totals of slices drawn by other sizes* than those that totals go with, for large values or so that
-each window of time has some: a ratio estimator by the latter, of which the sum is known (Sarndal,
-Swensson and Wretman 1992, 7.3).
+*Totals of slices drawn by other sizes* than those that totals go with, for large values, so that
+each window of time has some, or by a guess: a ratio estimator by the latter, of which the sum is
+known (Sarndal, Swensson and Wretman 1992, 7.3).
 
 *Averages* are ratios R of two totals; the same is computed of the residuals ``y - R z``, divided by
 the total of z, times ``n / (n - 1)``, for R is fitted to them. The interval is `fieller`'s.
