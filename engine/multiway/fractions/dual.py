@@ -12,22 +12,17 @@ For every price, price * limit + sum rate * V_1 bounds O from above (Dyer 1984, 
 price gives the linear relaxation's optimum). A setting of output bound - gap or more can only have
 parts that fall short of their direction's rate * V_1 by gap or less; since V_j is exact, a walk
 over the hops meets these settings and hardly any other.
-
-The linear relaxation of the directions to come bounds what a merge can still reach: a direction may
-take a mixture of its settings, so its best output by cost is the concave hull of its settings; the
-hulls' edges are put together in order of steepness (Sinha and Zoltners 1979).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.multiway.fractions.greedy import totals
-from engine.runtime.jit import jit
+from engine.runtime.jit import Integer, jit, kernel
 from gpu_kernels.harvest.formulas import add_comparisons
 from gpu_kernels.harvest.layout import Floats, Ints, Layout
 
@@ -56,6 +51,26 @@ class DualBound(NamedTuple):
     margin: float
 
 
+@kernel
+def _write_values(
+    price: float, least: Integer, layout: Layout, values: Floats, counts: Ints
+) -> None:
+    """Write what `best_values` returns."""
+    for direction in range(values.shape[0]):
+        after = 1.0
+        values[direction, counts.shape[1]] = after
+        for j in range(counts.shape[1] - 1, -1, -1):
+            hop = layout.hops[direction] + j
+            first = layout.entries[hop]
+            best = -np.inf
+            for k in range(least, layout.entries[hop + 1] - first):
+                value = layout.passed[first + k] * after - price * layout.used[first + k]
+                if value > best:
+                    best = value
+                    counts[direction, j] = k
+            values[direction, j] = after = best
+
+
 @jit
 def best_values(price: float, least: int, layout: Layout) -> tuple[Floats, Ints]:
     """Return V of every hop and the counts that give it, the least ones among equals.
@@ -67,37 +82,76 @@ def best_values(price: float, least: int, layout: Layout) -> tuple[Floats, Ints]
     counts : (directions, m - 1) int64
     """
     directions, hops = layout.rates.size, layout.hops[1]
-    values = np.ones((directions, hops + 1))
+    values = np.empty((directions, hops + 1))
     counts = np.empty((directions, hops), np.int64)
-    for direction in range(directions):
-        for j in range(hops - 1, -1, -1):
-            hop = layout.hops[direction] + j
-            first = layout.entries[hop]
-            after = values[direction, j + 1]
-            best = -np.inf
-            for k in range(least, layout.entries[hop + 1] - first):
-                value = layout.passed[first + k] * after - price * layout.used[first + k]
-                if value > best:
-                    best = value
-                    counts[direction, j] = k
-            values[direction, j] = best
+    _write_values(price, least, layout, values, counts)
     return values, counts
+
+
+@kernel
+def _write_most_output(least: Integer, layout: Layout, counts: Ints) -> None:
+    """Write what `most_output` returns."""
+    for direction in range(counts.shape[0]):
+        first, hop = layout.hops[direction], 0
+        while hop < counts.shape[1] and layout.passed[layout.entries[first + hop + 1] - 1] != 0.0:
+            hop += 1
+        yields = layout.rates[direction] != 0.0 and hop == counts.shape[1]
+        for j in range(counts.shape[1]):
+            begin, own = layout.entries[first + j], least
+            whole = layout.passed[layout.entries[first + j + 1] - 1]
+            while yields and layout.passed[begin + own] != whole:
+                own += 1
+            counts[direction, j] = own
 
 
 @jit
 def most_output(least: int, layout: Layout) -> Ints:
     """Return a setting of the greatest O there is, without counts that add nothing to it."""
-    directions, hops = layout.rates.size, layout.hops[1]
-    counts = np.full((directions, hops), least, np.int64)
-    for direction in range(directions):
-        entries = layout.entries[layout.hops[direction] : layout.hops[direction + 1] + 1]
-        whole = layout.passed[entries[1:] - 1]
-        if layout.rates[direction] == 0.0 or np.any(whole == 0.0):
-            continue
-        for j in range(hops):
-            while layout.passed[entries[j] + counts[direction, j]] != whole[j]:
-                counts[direction, j] += 1
+    counts = np.empty((layout.rates.size, layout.hops[1]), np.int64)
+    _write_most_output(least, layout, counts)
     return counts
+
+
+@kernel
+def _bracketed(
+    limit: float, least: Integer, layout: Layout, values: Floats, settings: Ints
+) -> tuple[float, float, Integer, Integer]:
+    """Return what `best_price` returns, of its settings which of `settings` they are.
+
+    Parameters
+    ----------
+    limit, least, layout
+        See `best_price`.
+    values : (directions, m) float64
+        Room.
+    settings : (3, directions, m - 1) int64
+        Room for the two settings and the next.
+    """
+    within, beyond, spare = 0, 1, 2
+    settings[within] = least
+    _write_most_output(least, layout, settings[beyond])
+    cost_within, output_within = totals(settings[within], layout)
+    cost_beyond, output_beyond = totals(settings[beyond], layout)
+    price = output_beyond / cost_beyond if output_beyond > 0 and cost_beyond > 0 else 1.0
+    while cost_beyond > cost_within and output_beyond > output_within:
+        price = (output_beyond - output_within) / (cost_beyond - cost_within)
+        _write_values(price, least, layout, values, settings[spare])
+        cost, output = totals(settings[spare], layout)
+        inside = cost <= limit
+        if (cost <= cost_within and inside) or (cost >= cost_beyond and not inside):
+            break
+        gain = (output - output_within) - price * (cost - cost_within)
+        if gain <= 1e-14 * (output_beyond + price * cost_beyond):
+            break
+        if inside and cost < cost_beyond:
+            within, spare = spare, within
+            cost_within, output_within = cost, output
+        elif not inside:
+            beyond, spare = spare, beyond
+            cost_beyond, output_beyond = cost, output
+        else:
+            break
+    return price, max(output_beyond, price * cost_beyond, price * limit), within, beyond
 
 
 @jit
@@ -125,29 +179,12 @@ def best_price(limit: float, least: int, layout: Layout) -> tuple[float, float, 
     within, beyond : (directions, m - 1) int64
         The settings, that within the limit first.
     """
-    within = np.full((layout.rates.size, layout.hops[1]), least, np.int64)
-    beyond = most_output(least, layout)
-    cost_within, output_within = totals(within, layout)
-    cost_beyond, output_beyond = totals(beyond, layout)
-    price = output_beyond / cost_beyond if output_beyond > 0 and cost_beyond > 0 else 1.0
-    while cost_beyond > cost_within and output_beyond > output_within:
-        price = (output_beyond - output_within) / (cost_beyond - cost_within)
-        _, counts = best_values(price, least, layout)
-        cost, output = totals(counts, layout)
-        inside = cost <= limit
-        if (cost <= cost_within and inside) or (cost >= cost_beyond and not inside):
-            break
-        gain = (output - output_within) - price * (cost - cost_within)
-        if gain <= 1e-14 * (output_beyond + price * cost_beyond):
-            break
-        if inside and cost < cost_beyond:
-            within, cost_within, output_within = counts, cost, output
-        elif not inside:
-            beyond, cost_beyond, output_beyond = counts, cost, output
-        else:
-            break
-    scale = max(output_beyond, price * cost_beyond, price * limit)
-    return price, scale, within, beyond
+    directions, hops = layout.rates.size, layout.hops[1]
+    settings = np.empty((3, directions, hops), np.int64)
+    price, scale, within, beyond = _bracketed(
+        limit, least, layout, np.empty((directions, hops + 1)), settings
+    )
+    return price, scale, settings[within], settings[beyond]
 
 
 @jit
@@ -160,6 +197,59 @@ def dual_of(layout: Layout, limit: float, least: int) -> tuple[DualBound, Ints]:
         bound += layout.rates[i] * values[i, 0]
     bound += price * limit
     return DualBound(price, bound, values, ROUNDING * scale), within
+
+
+class _Room(NamedTuple):
+    """Room for a direction's settings, and for what the hops of a walk over them come to."""
+
+    counts: Counts
+    cost: Floats
+    output: Floats
+    """`counts`, `cost`, `output`: See `Direction`."""
+    at: Ints
+    spent: Floats
+    partials: Floats
+    """`at`, `spent`, `partials`: (m,) int64, (m,) float64: the next count of each hop, and what
+    the hops before it cost and pass on."""
+
+
+@kernel
+def _written_near(
+    direction: Integer, price: float, floor: float, allowed: float, least: Integer, layout: Layout,
+    values: Floats, room: _Room,
+) -> Integer:  # fmt: skip
+    """Write what `near` returns; return how many settings, or -1 if they have no room."""
+    rate, begin = layout.rates[direction], layout.hops[direction]
+    last, at, cost, partials = room.at.size - 1, room.at, room.spent, room.partials
+    found, j = np.int64(0), 0
+    at[0], cost[0], partials[0] = least, 0.0, 1.0
+    while j >= 0:
+        own_cost, own_partials, after = cost[j], partials[j], values[direction, j + 1]
+        entry, end, first = layout.entries[begin + j] + at[j], layout.entries[begin + j + 1], j
+        while entry < end:
+            spent = add_comparisons(own_cost, layout.used[entry], own_partials)
+            left = own_partials * layout.passed[entry]
+            entry += 1
+            if rate * spent > allowed:
+                break  # greater counts cost as much and more
+            if rate * (left * after - price * spent) < floor:
+                continue
+            at[j] = entry - layout.entries[begin + j]
+            if j < last and rate * left != 0.0:
+                j += 1
+                at[j], cost[j], partials[j] = least, spent, left
+                break
+            if found == room.cost.size:
+                return -1
+            for hop in range(last + 1):
+                room.counts[found, hop] = at[hop] - 1 if hop <= j else least
+            room.cost[found], room.output[found] = rate * spent, rate * left
+            found += 1
+            if rate == 0.0:
+                return found
+        if j == first:
+            j -= 1
+    return found
 
 
 @jit
@@ -182,107 +272,14 @@ def near(
     values : (directions, m) float64
         What `best_values` returned.
     """
-    rate = layout.rates[direction]
-    begin = layout.hops[direction]
-    last = layout.hops[direction + 1] - begin - 1
-    size = 64
-    counts = np.empty((size, last + 1), np.uint16)
-    costs = np.empty(size)
-    outputs = np.empty(size)
-    at = np.zeros(last + 1, np.int64)
-    cost = np.zeros(last + 2)
-    partials = np.ones(last + 2)
-    found = 0
-    j = 0
-    at[0] = least
-    while j >= 0 and not (rate == 0.0 and found == 1):
-        entry = layout.entries[begin + j] + at[j]
-        if entry >= layout.entries[begin + j + 1]:
-            j -= 1
-            continue
-        at[j] += 1
-        spent = add_comparisons(cost[j], layout.used[entry], partials[j])
-        left = partials[j] * layout.passed[entry]
-        if rate * spent > allowed:
-            j -= 1  # greater counts cost as much and more
-            continue
-        if rate * (left * values[direction, j + 1] - price * spent) < floor:
-            continue
-        if j < last and rate * left != 0.0:
-            j += 1
-            cost[j] = spent
-            partials[j] = left
-            at[j] = least
-            continue
-        if found == most:
-            return -1, counts[:0], costs[:0], outputs[:0]
-        if found == size:
-            size *= 2
-            counts = np.concatenate((counts, np.empty_like(counts)))
-            costs = np.concatenate((costs, np.empty_like(costs)))
-            outputs = np.concatenate((outputs, np.empty_like(outputs)))
-        for hop in range(last + 1):
-            counts[found, hop] = at[hop] - 1 if hop <= j else least
-        costs[found] = rate * spent
-        outputs[found] = rate * left
-        found += 1
-    return found, counts[:found], costs[:found], outputs[:found]
-
-
-class Rest(NamedTuple):
-    """A bound on the directions still to come: the most O by the cost left for them."""
-
-    cost: Floats
-    output: Floats
-    """`cost`, `output`: (corners,) float64. By ascending cost."""
-    straight: bool
-    """True: corners of the concave hull, straight lines between them. False: all sums that no other
-    dominates, so the bound is met but for rounding."""
-
-
-@jit
-def _hull(cost: Floats, output: Floats) -> Ints:
-    """Return the corners of the concave, rising hull, by ascending cost."""
-    order = np.argsort(cost, kind="mergesort")
-    corners = np.empty(cost.size, np.int64)
-    size = 0
-    for at in order:
-        if size and output[at] <= output[corners[size - 1]]:
-            continue
-        if size and cost[at] == cost[corners[size - 1]]:
-            size -= 1
-        while size > 1:
-            a, b = corners[size - 2], corners[size - 1]
-            rise = (output[b] - output[a]) * (cost[at] - cost[b])
-            if rise > (output[at] - output[b]) * (cost[b] - cost[a]):
-                break
-            size -= 1
-        corners[size] = at
-        size += 1
-    return corners[:size]
-
-
-@jit
-def relaxed(directions: Sequence[Direction], backwards: bool) -> list[Rest]:
-    """Return the linear relaxations of the directions behind each one; behind the last: nothing.
-
-    Or, `backwards`, of those before each one.
-    """
-    m = len(directions)
-    found = [Rest(np.zeros(1), np.zeros(1), True)]
-    for i in range(m - 1):
-        part, after = directions[i if backwards else m - 1 - i], found[-1]
-        corners = _hull(part.cost, part.output)
-        cost, output = part.cost[corners], part.output[corners]
-        steps = np.concatenate((np.diff(cost), np.diff(after.cost)))
-        rises = np.concatenate((np.diff(output), np.diff(after.output)))
-        steepest = np.argsort(-rises / steps, kind="mergesort")
-        costs, outputs = np.empty(steps.size + 1), np.empty(steps.size + 1)
-        costs[0], outputs[0] = cost[0] + after.cost[0], output[0] + after.output[0]
-        for at in range(steps.size):
-            costs[at + 1] = costs[at] + steps[steepest[at]]
-            outputs[at + 1] = outputs[at] + rises[steepest[at]]
-        found.append(Rest(costs, outputs, True))
-    if not backwards:
-        found.reverse()
-    return found
+    hops, size = layout.hops[direction + 1] - layout.hops[direction], min(64, most)
+    while True:
+        room = _Room(
+            np.empty((size, hops), np.uint16), np.empty(size), np.empty(size),
+            np.empty(hops, np.int64), np.empty(hops), np.empty(hops),
+        )  # fmt: skip
+        found = _written_near(direction, price, floor, allowed, least, layout, values, room)
+        if found >= 0 or size == most:
+            kept = max(found, 0)
+            return found, room.counts[:kept], room.cost[:kept], room.output[:kept]
+        size = min(4 * size, most)

@@ -25,10 +25,10 @@ from engine.multiway.fractions.dual import (
     dual_of,
     most_output,
     near,
-    relaxed,
 )
 from engine.multiway.fractions.greedy import DELTA, forward, metric_number, totals
 from engine.multiway.fractions.merging import Merged, Slack, merge, undominated
+from engine.multiway.fractions.relaxation import relaxed
 from engine.runtime.jit import Ints, jit
 from gpu_kernels.harvest.formulas import NONE_OUTPUT
 from gpu_kernels.harvest.layout import Layout

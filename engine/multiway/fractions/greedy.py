@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.multiway.fractions.profile import JoinProfile
 from engine.runtime.errors import SpecError, chosen
-from engine.runtime.jit import jit
+from engine.runtime.jit import jit, kernel
 from gpu_kernels.harvest.formulas import add_comparisons
 from gpu_kernels.harvest.layout import Floats, Ints, Layout, flatten
 
@@ -34,7 +34,7 @@ class Picked(NamedTuple):
     """`cost`, `output`: C and O, in comparisons and tuples a second."""
 
 
-@jit
+@kernel
 def direction_terms(direction: int, counts: Ints, layout: Layout) -> tuple[float, float]:
     """Return rate * C_i and rate * N_{i,m} of one direction of a setting (m, m - 1)."""
     cost = 0.0
@@ -46,7 +46,7 @@ def direction_terms(direction: int, counts: Ints, layout: Layout) -> tuple[float
     return layout.rates[direction] * cost, layout.rates[direction] * partials
 
 
-@jit
+@kernel
 def totals(counts: Ints, layout: Layout) -> tuple[float, float]:
     """Return C and O of a setting (m, m - 1)."""
     total_cost = 0.0
@@ -58,7 +58,7 @@ def totals(counts: Ints, layout: Layout) -> tuple[float, float]:
     return total_cost, total_output
 
 
-@jit
+@kernel
 def _with(
     direction: int, counts: Ints, costs: Floats, outputs: Floats, layout: Layout
 ) -> tuple[float, float]:
@@ -72,14 +72,14 @@ def _with(
     return total_cost, total_output
 
 
-@jit
+@kernel
 def _ratio(output: float, cost: float) -> float:
     if cost > 0.0:
         return output / cost
     return np.inf if output > 0.0 else 0.0
 
 
-@jit
+@kernel
 def _score(metric: int, cost: float, output: float, now_cost: float, now_output: float) -> float:
     """Return a step's score, greater is better; by the deltas, a step back scores less than 0."""
     if metric == BEST_OUTPUT:

@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.multiway.fractions.dual import Direction, Rest
+from engine.multiway.fractions.dual import Direction
+from engine.multiway.fractions.relaxation import Rest
 from engine.runtime.jit import jit
 from gpu_kernels.harvest.formulas import NONE_OUTPUT, better
 from gpu_kernels.harvest.layout import Floats, Ints

@@ -51,6 +51,13 @@ class Learnt(NamedTuple):
     """Where indexes are probed."""
 
 
+FAINT = 1e-50
+"""A count so small is scaled down no more. Products of a few smaller ones would be subnormal, which
+takes a processor 100 times as long, or 0, as if nothing had ever been found."""
+FEW_COMPARED = 1e-10
+"""Of so few comparisons neither they nor what passed are scaled down: what part passed stays."""
+
+
 def empty_ages(basic: Sequence[int]) -> Floats:
     """Return zero counts: (m, m - 1, greatest n) float64.
 
@@ -65,12 +72,12 @@ def empty_ages(basic: Sequence[int]) -> Floats:
 
 @kernel
 def scaled_down(values: Floats, part: float) -> bool:
-    """Scale values down; return whether any has changed."""
+    """Scale down all counts that are not faint; return whether any has changed."""
     changed, flat = False, values.reshape(-1)
     for k in range(flat.size):
-        value = flat[k] * part
+        value = flat[k]
+        flat[k] = value * part if value > FAINT else value
         changed |= value != flat[k]
-        flat[k] = value
     return changed
 
 
@@ -80,7 +87,12 @@ def all_scaled_down(
 ) -> bool:
     """Scale down all that was learnt; return whether any has changed."""
     changed = scaled_down(lags, part) | scaled_down(ages, part)
-    return changed | scaled_down(comparisons, part) | scaled_down(passes, part)
+    for i in range(comparisons.shape[0]):
+        for hop in range(comparisons.shape[1]):
+            if comparisons[i, hop] > FEW_COMPARED:
+                changed |= scaled_down(passes[i, hop : hop + 1], part)
+                changed |= scaled_down(comparisons[i, hop : hop + 1], part)
+    return changed
 
 
 @jit

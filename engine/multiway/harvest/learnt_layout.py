@@ -51,14 +51,27 @@ def _block_sum(values: Floats, begin: Integer, end: Integer) -> Any:  # noqa: AN
     return total
 
 
+class _Sums(NamedTuple):
+    """Room for sums by halves."""
+
+    ends: Ints
+    """(2, 2 * _BLOCK) int64. Where parts begin and end that are still to be added up."""
+    sums: Floats
+    """(_BLOCK,) float64. Those of parts that are."""
+
+
 @jit
-def pairwise(values: Floats) -> Any:  # noqa: ANN401 - numba's
-    """Return a sum, added up in the order in which numpy's ``sum`` does it: by halves."""
+def _room_for_sums() -> _Sums:
+    return _Sums(np.empty((2, 2 * _BLOCK), np.int64), np.empty(_BLOCK))
+
+
+@kernel
+def _pairwise(values: Floats, room: _Sums) -> Any:  # noqa: ANN401 - numba's
+    """Return what `pairwise` returns."""
     if values.size <= _BLOCK:
         return _block_sum(values, 0, values.size)
-    begins, ends = np.zeros((2, 2 * _BLOCK), np.int64)
-    sums = np.zeros(_BLOCK)
-    ends[0], parts, done = values.size, 1, 0
+    begins, ends, sums = room.ends[0], room.ends[1], room.sums
+    begins[0], ends[0], parts, done = 0, values.size, 1, 0
     while parts:
         parts -= 1
         begin, end = begins[parts], ends[parts]
@@ -79,19 +92,120 @@ def pairwise(values: Floats) -> Any:  # noqa: ANN401 - numba's
 
 
 @jit
-def _shrunken(scores: Floats, samples: float) -> Floats:
-    """Return what `adapt.shrunken` returns."""
-    shares: Floats = scores / pairwise(scores)
-    some = shares[scores > 0]
-    n = some.size
-    spread = pairwise((some - 1.0 / n) ** 2)
+def pairwise(values: Floats) -> Any:  # noqa: ANN401 - numba's
+    """Return a sum, added up in the order in which numpy's ``sum`` does it: by halves."""
+    return _pairwise(values, _room_for_sums())
+
+
+@kernel
+def _shrink(scores: Floats, samples: float, room: Floats, sums: _Sums) -> None:
+    """Make scores what `adapt.shrunken` returns of them."""
+    total, n = _pairwise(scores, sums), 0
+    for k in range(scores.size):
+        some = scores[k] > 0
+        scores[k] = scores[k] / total
+        if some:
+            room[n] = scores[k]
+            n += 1
+    for k in range(n):
+        room[k] = (room[k] - 1.0 / n) ** 2
+    spread = _pairwise(room[:n], sums)
     if spread == 0.0:
-        return shares
+        return
     chance = (n - 1) / (n * samples) if samples > 0 else np.inf
     kept = max(0.0, 1.0 - chance / spread)
-    for k in range(shares.size):
-        shares[k] = 1.0 / n + kept * (shares[k] - 1.0 / n) if scores[k] > 0 else 0.0
-    return shares
+    for k in range(scores.size):
+        scores[k] = 1.0 / n + kept * (scores[k] - 1.0 / n) if scores[k] > 0 else 0.0
+
+
+@kernel
+def _rank(scores: Floats, ranking: Ints) -> None:
+    """Write places in order of falling scores, the first of equals first (Shell sort)."""
+    n, gap = scores.size, 1
+    while gap < n:
+        gap = gap * 9 // 4 + 1
+    for k in range(n):
+        ranking[k] = k
+    while gap > 1:
+        gap = max(gap * 4 // 9, 1)
+        for k in range(gap, n):
+            own, at = ranking[k], k
+            score = scores[own]
+            while at >= gap:
+                other = ranking[at - gap]
+                if scores[other] > score or (scores[other] == score and other < own):
+                    break
+                ranking[at] = other
+                at -= gap
+            ranking[at] = own
+
+
+@kernel
+def _write_hop(
+    ages: Floats, n: Integer, size: float, sigma: float, samples: float, ranking: Ints,
+    used: Floats, passed: Floats, room: Floats, sums: _Sums,
+) -> None:  # fmt: skip
+    """Write the ranking of a window's logical basic windows, and a hop's tables.
+
+    Parameters
+    ----------
+    ages : (n or more,) float64
+        Outputs by logical basic window.
+    n : int
+    size, sigma, samples : float
+        Tuples of the window; selectivity; outputs that were counted.
+    ranking : (n or more,) int64
+    used, passed : (n + 1,) float64
+    room : (3, n + 1 or more) float64
+    """
+    own, factors = room[0, :n], room[1, : n + 1]
+    some = False
+    for k in range(n):
+        own[k] = ages[k]
+        some |= own[k] != 0.0
+    if not some:
+        own[:] = 1.0
+    _shrink(own, samples, room[2], sums)
+    _rank(own, ranking)
+    factors[0] = 0.0
+    for k in range(n):
+        factors[k + 1] = factors[k] + own[ranking[k]]
+    for k in range(n + 1):
+        used[k] = tuples_used(k, n, size)
+        passed[k] = passed_on(factors[k] / factors[n], sigma, size)
+
+
+@kernel
+def _write_layout(
+    shape: JoinShape, rates: Floats, comparisons: Floats, passes: Floats, ages: Floats,
+    layout: Layout, rankings: Ints, room: Floats, sums: _Sums,
+) -> None:  # fmt: skip
+    """Write what `layout_of` returns, but for where the hops of each direction begin."""
+    m = rates.size
+    compared = _pairwise(comparisons.reshape(-1), sums)
+    pooled = _pairwise(passes.reshape(-1), sums) / compared if compared > 0 else 1.0
+    full_cost = full_output = 0.0
+    layout.entries[0] = 0
+    for i in range(m):
+        layout.rates[i] = rates[i]
+        cost, partials = 0.0, 1.0
+        for hop in range(m - 1):
+            other, at = shape.orders[i, hop], i * (m - 1) + hop
+            first = layout.entries[at]
+            n, size = shape.basic[other], rates[other] * (shape.window[other] + 1.0)
+            last = first + n
+            layout.entries[at + 1] = last + 1
+            read = comparisons[i, hop]
+            sigma = passes[i, hop] / read if read > 0 else pooled
+            _write_hop(
+                ages[i, hop], n, size, sigma, passes[i, 0], rankings[i, hop],
+                layout.used[first : last + 1], layout.passed[first : last + 1], room, sums,
+            )  # fmt: skip
+            cost = add_comparisons(cost, layout.used[last], partials)
+            partials = partials * layout.passed[last]
+        full_cost = full_cost + rates[i] * cost
+        full_output = full_output + rates[i] * partials
+    layout.full_cost[0], layout.full_output[0] = full_cost, full_output
 
 
 @jit
@@ -112,44 +226,20 @@ def layout_of(
     (m, m - 1, greatest n) int64
         As far as each window has logical basic windows.
     """
-    m = rates.size
-    rankings = np.zeros(ages.shape, np.int64)
-    entries = np.zeros(m * (m - 1) + 1, np.int64)
+    m, hops = rates.size, rates.size * (rates.size - 1)
+    size = hops
     for i in range(m):
         for hop in range(m - 1):
-            at = i * (m - 1) + hop
-            entries[at + 1] = entries[at] + shape.basic[shape.orders[i, hop]] + 1
-    used, passed = np.empty((2, entries[-1]))
-    pooled = (
-        pairwise(passes.ravel()) / pairwise(comparisons.ravel()) if np.any(comparisons) else 1.0
-    )
-    full_cost = full_output = 0.0
-    for i in range(m):
-        cost, partials = 0.0, 1.0
-        for hop in range(m - 1):
-            other, first = shape.orders[i, hop], entries[i * (m - 1) + hop]
-            n, size = shape.basic[other], rates[other] * (shape.window[other] + 1.0)
-            read = comparisons[i, hop]
-            sigma = passes[i, hop] / read if read > 0 else pooled
-            own = ages[i, hop, :n].copy()
-            if not np.any(own):
-                own[:] = 1.0
-            own = _shrunken(own, passes[i, 0])
-            ranking = np.argsort(-own, kind="mergesort")
-            rankings[i, hop, :n] = ranking
-            factors = np.zeros(n + 1)
-            for k in range(n):
-                factors[k + 1] = factors[k] + own[ranking[k]]
-            for k in range(n + 1):
-                used[first + k] = tuples_used(k, n, size)
-                passed[first + k] = passed_on(factors[k] / factors[n], sigma, size)
-            cost = add_comparisons(cost, used[first + n], partials)
-            partials = partials * passed[first + n]
-        full_cost = full_cost + rates[i] * cost
-        full_output = full_output + rates[i] * partials
+            size += shape.basic[shape.orders[i, hop]]
+    used, passed = np.empty((2, size))
     layout = Layout(
-        np.array([0, m]), np.arange(0, m * (m - 1) + 1, m - 1), entries, rates.copy(), used, passed,
-        np.array([full_cost]), np.array([full_output]),
+        np.array([0, m]), np.arange(0, hops + 1, m - 1), np.empty(hops + 1, np.int64),
+        np.empty(m), used, passed, np.empty(1), np.empty(1),
+    )  # fmt: skip
+    rankings = np.zeros(ages.shape, np.int64)
+    _write_layout(
+        shape, rates, comparisons, passes, ages, layout, rankings,
+        np.empty((3, ages.shape[2] + 1)), _room_for_sums(),
     )  # fmt: skip
     return layout, rankings
 

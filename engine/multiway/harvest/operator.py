@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -228,13 +229,12 @@ class GrubJoin(HarvestState):
         comparisons, outputs = (
             own.tolist() for own in by_interval(out, span.edges - base, before)
         )  # fmt: skip
-        none = (0,) * self._streams.number
-        for own, number in enumerate(span.number.tolist()):
-            came, last = tuple(pushes[own].tolist()), span.after < 0 and own == len(outputs) - 1
-            at, beta = (self._last_arrival(), 0.0) if last else ((number + 1.0) * every, 1.0)
-            self.steps.append(
-                Step(at, self._throttle, beta, came, came, none, comparisons[own], outputs[own])
-            )
+        at, beta = ((span.number + 1.0) * every).tolist(), [1.0] * span.number.size
+        if span.after < 0:
+            at[-1], beta[-1] = self._last_arrival(), 0.0
+        came = list(map(tuple, pushes.tolist()))
+        throttle, none = repeat(self._throttle), repeat((0,) * self._streams.number)
+        self.steps += map(Step, at, throttle, beta, came, came, none, comparisons, outputs)
         self._clock.total[[layout.PUSHES, layout.POPS]] += pushes.sum(axis=0)
         self.comparisons += sum(comparisons)
         self.outputs += sum(outputs)

@@ -134,24 +134,32 @@ class Untimed:
         begins = span.number * self._every + self._t0
         join = self._prober.joined(self.admitted, alone(whole))
 
-        def work(cut: Slice) -> tuple[Lessons, Known]:
-            own = no_lessons(first, tuples.stream, out, self._classes)
+        edges = span.edges - base
+
+        def work(cut: Slice) -> tuple[slice, Lessons, Known]:
+            within = slice(
+                int(np.searchsorted(edges, cut[0], "right")) - 1,
+                int(np.searchsorted(edges, cut[1])),
+            )
+            own = no_lessons(
+                first[within.start : within.stop + 1], tuples.stream, out, self._classes
+            )
             ready = self._ready(base, cut)
             low, high = np.searchsorted(taken, cut).tolist()
             matches = self._found(join, tuples, (low, high), ready, None)
             for batch in self._prober.walked(join, matches, tuples, (low, high), out, emit=True):
                 count_lessons(
-                    self._streams.ts, batch.members, begins, whole.order, self._classes, own.ages,
-                    own.lags,
+                    self._streams.ts, batch.members, begins[within], whole.order, self._classes,
+                    own.ages, own.lags,
                 )  # fmt: skip
-            return own, (ready, matches)
+            return within, own, (ready, matches)
 
         cuts = _slices(order.size, self._most, self._prober.threads)
         each = []
         with ThreadPoolExecutor(self._prober.threads, **as_here()) as pool:
-            for own, known in pool.map(work, cuts):
-                np.add(found.ages, own.ages, out=found.ages)
-                np.add(found.lags, own.lags, out=found.lags)
+            for within, own, known in pool.map(work, cuts):
+                found.ages[within] += own.ages
+                found.lags[within] += own.lags
                 each.append(known)
         return found, each
 

@@ -27,7 +27,6 @@ from engine.multiway.fractions.dual import (
     dual_of,
     most_output,
     near,
-    relaxed,
 )
 from engine.multiway.fractions.exact_search import MOST, Optimum, searched
 from engine.multiway.fractions.exhaustive import best_settings
@@ -35,6 +34,7 @@ from engine.multiway.fractions.greedy import greedy, totals
 from engine.multiway.fractions.merging import Slack, merge, undominated
 from engine.multiway.fractions.optimise import best_setting, upper_bound
 from engine.multiway.fractions.profile import JoinProfile
+from engine.multiway.fractions.relaxation import relaxed
 from engine.runtime.errors import SpecError
 from gpu_kernels.harvest.layout import Layout, flatten
 from gpu_kernels.harvest.space import Search

@@ -13,7 +13,7 @@ from engine.multiway.harvest.adapt import plan_from, quick_setting, setting_of
 from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.indexed_prober import on_cores
 from engine.multiway.harvest.layout import admitted_all
-from engine.multiway.harvest.learner import Learnt
+from engine.multiway.harvest.learner import Learnt, all_scaled_down
 from engine.multiway.harvest.learnt_layout import JoinShape, pairwise
 from engine.multiway.harvest.operator import GrubJoin
 from engine.multiway.harvest.prober import OutputRooms
@@ -201,6 +201,27 @@ def test_plans_ahead_are_made_one_by_one(gap: int, monkeypatch: pytest.MonkeyPat
     assert _joined(streams, [9, 8, 11], "band", prober=_Clocked) == found
     monkeypatch.setattr(operator, "is_quick", lambda _settings: False)
     assert _joined(streams, [9, 8, 11], "band") == found
+
+
+def test_what_was_learnt_fades_but_never_away() -> None:
+    lags, ages = np.full((2, 3), 5.0), np.array([[[9.0, 0.0, 1e-60]], [[2.0, 3.0, 4.0]]])
+    comparisons, passes = np.array([[8.0], [0.0]]), np.array([[0.5], [0.0]])
+    times = 0
+    while all_scaled_down(lags, ages, comparisons, passes, 0.8):
+        times += 1
+    assert 500 < times < 600
+    assert passes[0, 0] / comparisons[0, 0] == pytest.approx(0.5 / 8)
+    comparisons[0, 0] += 1000
+    while all_scaled_down(lags, ages, comparisons, passes, 0.8):
+        comparisons[0, 0] = 1000
+        times += 1
+        if times == 3000:
+            break
+    for own in (lags, ages[:, :, :2], passes[:1]):
+        assert 0.7e-50 < own[own > 0].min() <= own.max() <= 1e-50
+    assert ages[0, 0].tolist()[1:] == [0.0, 1e-60]
+    all_scaled_down(lags, ages, comparisons, passes, 0.0)
+    assert comparisons.max() == 0
 
 
 def test_rooms_are_given_again_when_nobody_holds_them() -> None:
