@@ -12,8 +12,6 @@ from peers.workloads import Workload
 
 PLAIN = 3e9
 """Candidates beyond which plain joins are left out: they take many minutes, or all memory."""
-MOST_IN_MEMORY = 1e8
-"""Outputs beyond which only the streaming engine is asked: candidates lie in memory."""
 Answer = tuple[int, float]
 
 

@@ -34,7 +34,6 @@ def match_lanes(
     device: Device,
     lanes: Sequence[tuple[StreamBatch, StreamBatch]],
     settings: ReplaySettings,
-    start_ts: int | None = None,
 ) -> list[tuple[Matches, Matches]]:
     """Return what the tuples of lanes match in the exact join, all lanes at once.
 
@@ -45,8 +44,6 @@ def match_lanes(
         Whole lanes in arrival order, in host memory.
     settings : ReplaySettings
         Of which the windows and `combine` matter.
-    start_ts : int, optional
-        Tuples before it match nothing.
 
     Returns
     -------
@@ -73,9 +70,7 @@ def match_lanes(
         for side in sides
     )
     windows = [np.full(len(lanes), w) for w in (settings.window_left, settings.window_right)]
-    found = match_arrivals(
-        device, left, right, windows[0], windows[1], settings.combine, start_ts=start_ts
-    )
+    found = match_arrivals(device, left, right, windows[0], windows[1], settings.combine)
     cut = []
     for side, whole in zip(sides, found, strict=True):
         ends = np.cumsum([len(own.ts) for own in side])[:-1]

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import select
@@ -119,11 +118,6 @@ class Page:
             elif own["method"] == "Network.requestWillBeSent":
                 told.append(what["request"]["url"])
         return [own for own in told if not own.startswith("file://")]
-
-    def shoot(self, path: Path) -> None:
-        """Write a picture of the whole page."""
-        whole = self.call("Page.captureScreenshot", captureBeyondViewport=True)
-        path.write_bytes(base64.b64decode(whole["data"]))
 
 
 @contextmanager

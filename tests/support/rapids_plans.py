@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 from spark_cases import DGL, ROLES, TUPLES, archived, drawn
 
 PLAIN = ["t", "k", "i", "word", "small", "yes", "day", "at", "floating", "date", "moment", "group"]
-BESIDE = ["bits", "money", "wide", "weight", "local", "list", "struct"]
 SHARED = {"lanes": 3, "policy": "prob", "memory": "20%"}
 EXACT = {"lanes": 3, "memory": None}
 REPLAYS: dict[str, dict[str, Any]] = {

@@ -122,14 +122,12 @@ class Slices:
         list(self._pool.map(work, edges[:-1], edges[1:]))
 
 
-def in_chunks(
-    hops: int, write: Callable[[Ints, Floats, Ints], bool], constant: float = np.nan
-) -> Iterator[OutputBatch]:
+def in_chunks(hops: int, write: Callable[[Ints, Floats, Ints], bool]) -> Iterator[OutputBatch]:
     """Yield what ``write(members, importance, progress)`` writes, until it returns True."""
     progress = np.zeros(3, np.int64)
     done = False
     while not done:
-        members, importance = room_for(CHUNK, hops + 1, constant)
+        members, importance = room_for(CHUNK, hops + 1, np.nan)
         progress[WRITTEN] = 0
         done = write(members, importance, progress)
         if progress[WRITTEN]:
