@@ -20,7 +20,6 @@ import json
 import multiprocessing
 import platform
 import resource
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -30,6 +29,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from reproduce.record import commit
 
 from engine.exact import all_pairs
 from engine.exact.checks import thread_count
@@ -242,12 +242,8 @@ def main(argv: list[str] | None = None) -> int:
         f" peak {both['peak_gigabytes']:.2f} GB; importance above the even split's by"
         f" {100 * large['gain'][0]:.2f} to {100 * large['gain'][1]:.2f} %"
     )
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],  # noqa: S607 - the repository's own
-        cwd=RESULTS.parent, capture_output=True, text=True, check=False,
-    )  # fmt: skip
     content = {
-        "commit": commit.stdout.strip(), "python": platform.python_version(),
+        "commit": commit(), "python": platform.python_version(),
         "rules": rows, "archive": large,
     }  # fmt: skip
     args.out.parent.mkdir(parents=True, exist_ok=True)

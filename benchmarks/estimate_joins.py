@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 from estimate import DATA, DAY, SECOND_US, Tally
 from estimate_draws import Remembering
 
+import winnow
 from engine import (
     estimate_archives,
     estimate_streams,
-    multijoin_streams,
     replay_archives,
 )
 from engine.report.envelope import versions
@@ -115,7 +115,7 @@ def measured(case: Case, seeds: int, folder: Path) -> dict[str, Any]:
     options = dict(case.options)
     several = "predicate" in options
     if several:
-        truth = multijoin_streams(
+        truth = winnow.multijoin(
             paths, **options, columns="ids", out=folder / "out"
         ).report["result"]  # fmt: skip
     else:

@@ -30,7 +30,8 @@ from estimate import Join, generated, real
 from estimate_cost import PLACE, timed, written
 from estimate_draws import Remembering, estimates
 
-from engine import replay_archives, sweep_archives
+import winnow
+from engine import replay_archives
 from engine.report.envelope import versions
 
 MEASURES = ("recall", "importance_recall", "outputs", "importance")
@@ -92,23 +93,23 @@ def sweep(rows: int, folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {"rows": rows}
     with tempfile.TemporaryDirectory() as cache:  # compiles
         small = {**given, "memory": "10%", "start_ts": int(0.99 * rows)}
-        sweep_archives(**small, cache=cache, within="5%")
+        winnow.sweep(**small, cache=cache, within="5%")
     results = {}
     for name, more in (("within 1%", {"within": "1%"}), ("whole", {})):
         with tempfile.TemporaryDirectory() as cache:
             begun = time.process_time()
             seconds, results[name] = timed(
-                lambda more=more, cache=cache: sweep_archives(**given, **more, cache=cache)
+                lambda more=more, cache=cache: winnow.sweep(**given, **more, cache=cache)
             )
         found[name] = {"seconds": seconds, "processor": time.process_time() - begun}
         found[name]["stages"] = results[name].report["seconds"]
         print(name, found[name], flush=True)
     found["within 1%"]["estimated"] = results["within 1%"].report["estimated"]
     pairs = zip(
-        results["within 1%"].table.to_pylist(), results["whole"].table.to_pylist(), strict=True
+        results["within 1%"].outputs.to_pylist(), results["whole"].outputs.to_pylist(), strict=True
     )
     lines = [(own, true) for own, true in pairs if own["recall_low"] is not None]
-    found["cells"] = results["whole"].table.num_rows
+    found["cells"] = results["whole"].outputs.num_rows
     found["with interval"] = len(lines)
     found["covered"] = {
         name: float(np.mean([own[f"{name}_low"] <= true[name] <= own[f"{name}_high"]
@@ -126,11 +127,11 @@ def sweeps(seeds: int, folder: Path) -> dict[str, Any]:
         **written("even", FEW, 20_000, folder), "windows": 100, "memory": "10%:100%:10%",
         "cache": cache,
     }  # fmt: skip
-    whole = sweep_archives(**given).table.to_pylist()
+    whole = winnow.sweep(**given).outputs.to_pylist()
     hits: dict[str, list[bool]] = {name: [] for name in MEASURES}
     cells = 0
     for seed in range(seeds):
-        table = sweep_archives(**given, within="1%", seeds=seed, executor=executor).table
+        table = winnow.sweep(**given, within="1%", seeds=seed, executor=executor).outputs
         for own, true in zip(table.to_pylist(), whole, strict=True):
             cells += 1
             for name in MEASURES:

@@ -13,10 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -26,6 +23,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+from reproduce.record import about
 
 from engine.facts.access import METHODS, access_by
 from engine.facts.lookup import FactLookup
@@ -134,12 +132,8 @@ def main() -> None:
         found["methods"] += rows
         found["whole"] += both
     if options.json:
-        commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True,  # noqa: S607
-                                check=False).stdout.strip()  # fmt: skip
-        about = {"commit": commit, "python": platform.python_version(), "threads": 1,
-                 "duckdb": duckdb.__version__, "cpus": os.cpu_count(),
-                 "load": os.getloadavg()}  # fmt: skip
-        options.json.write_text(json.dumps({"about": about} | found, indent=1) + "\n")
+        by = about() | {"threads": 1, "duckdb": duckdb.__version__}
+        options.json.write_text(json.dumps({"about": by} | found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

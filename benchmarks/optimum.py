@@ -14,10 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import statistics
-import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from ortools import __version__ as ortools_version
 from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
+from reproduce.record import about
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 
@@ -150,14 +148,8 @@ def main() -> None:
             f"{case.name:40s} {line['optimum']:>12,.0f} {line['seconds']:.3f} s{other}", flush=True
         )
     if args.json:
-        git = ["git", "rev-parse", "HEAD"]
         results = {
-            "commit": subprocess.run(  # noqa: S603 - ours
-                git, capture_output=True, text=True, check=False
-            ).stdout.strip(),
-            "cpu": platform.processor() or platform.machine(),
-            "cores": len(os.sched_getaffinity(0)),
-            "load": os.getloadavg()[0],
+            **about(),
             "ortools": ortools_version,
             "cases": lines,
         }

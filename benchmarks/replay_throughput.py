@@ -13,16 +13,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
-import subprocess
 import sys
 import time
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from reproduce.record import about
 
 from engine.generate import ImportanceModel, ZipfSpec, in_memory, zipf_sources
 from engine.lanes.profile import LaneProfile, profile_side
@@ -125,24 +123,6 @@ def measured(
     ]
 
 
-def versions() -> dict[str, str]:
-    """Return what was measured, and on what."""
-    done = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],  # noqa: S607 - the user's git
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    cpu = platform.processor()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        models = [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        cpu = models[0].partition(":")[2].strip() if models else cpu
-    found = {"commit": done.stdout.strip() or "unknown", "cpu": cpu}
-    found["python"] = platform.python_version()
-    return found | {name: metadata.version(name) for name in ("numba", "numpy", "llvmlite")}
-
-
 def one_core() -> None:
     """Stay on one core where the system lets us."""
     if hasattr(os, "sched_setaffinity"):
@@ -205,7 +185,7 @@ def main(argv: list[str] | None = None) -> int:
                 rows += new
     print_growth(rows)
     args.json.parent.mkdir(parents=True, exist_ok=True)
-    content = {"versions": versions(), "repeats": args.repeats, "rows": rows}
+    content = {"about": about(), "repeats": args.repeats, "rows": rows}
     args.json.write_text(json.dumps(content, indent=1) + "\n")
     return 0
 

@@ -17,7 +17,6 @@ import argparse
 import json
 import os
 import platform
-import subprocess
 import sys
 import tempfile
 import threading
@@ -27,6 +26,8 @@ from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from reproduce.record import commit, processor
 
 from engine.archives.roles import Roles
 from engine.generate import ImportanceModel, ZipfSpec, write_streams, zipf_sources
@@ -242,16 +243,10 @@ def median(spent: Sequence[Spent]) -> Spent:
 
 def about(**more: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever JSON holds
     """Return what was measured and on what, and how busy the machine was."""
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],  # noqa: S607 - the user's git
-        capture_output=True, text=True, check=False, cwd=RESULTS.parent,
-    )  # fmt: skip
-    info = Path("/proc/cpuinfo").read_text().splitlines()
-    cpu = next((line.partition(":")[2].strip() for line in info if "model name" in line), "?")
     names = ("numba", "numpy", "pyarrow", "pyspark")
     return {
-        "commit": done.stdout.strip() or "unknown",
-        "cpu": cpu,
+        "commit": commit(),
+        "cpu": processor(),
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),
         "versions": {name: metadata.version(name) for name in names},

@@ -25,7 +25,7 @@ import pyarrow as pa
 from real_joins import FIRST_ROWS, columns_in
 from reproduce.record import commit
 
-import engine
+import winnow
 from engine.generate import ZipfSpec, in_memory, zipf_sources
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.replay.lane import LaneReplay
@@ -54,7 +54,7 @@ def compared(name: str, rows: int) -> list[dict[str, Any]]:
         for memory in MEMORIES:
             recall = {}
             for split in SPLITS:
-                found = engine.replay_tables(
+                found = winnow.replay(
                     left, right, on="k", time="t", importance="v",
                     window=FIRST_ROWS[name].window, memory=f"{memory}%", policy=policy, split=split,
                 )  # fmt: skip

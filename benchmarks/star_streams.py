@@ -16,7 +16,6 @@ import json
 import os
 import platform
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import Any, NamedTuple
 import duckdb
 import numpy as np
 import pyarrow as pa
+from reproduce.record import commit
 
 from engine.facts.access import access_by
 from engine.facts.relation import BEFORE, NEVER
@@ -118,15 +118,6 @@ def sql(work: Workload) -> tuple[float, int, float]:
     begun = time.perf_counter()
     outputs, importance = base.execute(query).fetchall()[0]
     return time.perf_counter() - begun, int(outputs), float(importance or 0.0)
-
-
-def commit() -> str:
-    """Return the commit that is measured."""
-    done = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],  # noqa: S607 - the one on the path
-        capture_output=True, text=True, check=False, cwd=Path(__file__).parent,
-    )  # fmt: skip
-    return done.stdout.strip() or "unknown"
 
 
 def measured(work: Workload, rows: int, repeats: int) -> list[dict[str, Any]]:

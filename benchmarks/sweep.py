@@ -26,10 +26,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from replay_throughput import versions
+from reproduce.record import about
 
 import engine
 from engine import commands as cli
+from engine.api.pairs import SweepFound, sweep
 from engine.jobs.sweep import run as sweep_run
 from engine.jobs.sweep.cells import Cell, CellResult
 from engine.jobs.sweep.task import SweepOutcome, SweepTask, replay_cells, sweep_lane
@@ -58,10 +59,10 @@ def generated(rows: int, folder: Path) -> list[Path]:
     return [folder / f"{side}.parquet" for side in ("left", "right")]
 
 
-def swept(files: list[Path], cache: Path, cores: int) -> tuple[float, float, engine.SweepResult]:
+def swept(files: list[Path], cache: Path, cores: int) -> tuple[float, float, SweepFound]:
     """Sweep once; return the seconds it took, those of all processors, and what it found."""
     begun, processor = time.perf_counter(), time.process_time()
-    found = engine.sweep_archives(
+    found = sweep(
         *files,
         windows=WINDOW,
         policies=POLICIES,
@@ -74,10 +75,10 @@ def swept(files: list[Path], cache: Path, cores: int) -> tuple[float, float, eng
     return time.perf_counter() - begun, time.process_time() - processor, found
 
 
-def check(files: list[Path], cache: Path, found: engine.SweepResult) -> int:
+def check(files: list[Path], cache: Path, found: SweepFound) -> int:
     """Hold cells equal to their own replays, and return how many."""
     count = 0
-    for line in found.table.to_pylist():
+    for line in found.outputs.to_pylist():
         if line["memory"] in CHECKED:
             report = engine.replay_archives(
                 *files,
@@ -124,7 +125,7 @@ def measured(rows: int, cores: int, folder: Path) -> dict[str, Any]:
         seconds, processor, found = swept(files, folder / "lanes", cores)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     checked = check(files, folder / "lanes", found)
-    lines = found.table.to_pylist()
+    lines = found.outputs.to_pylist()
     themselves = alone(tasks)
     for cell, result in themselves:
         if result.importance != lines[cell.number]["importance"]:
@@ -191,7 +192,7 @@ def main(argv: list[str] | None = None) -> int:
         found = measured(args.rows, cores, Path(name))
     print_found(found)
     args.json.parent.mkdir(parents=True, exist_ok=True)
-    args.json.write_text(json.dumps({"versions": versions(), **found}, indent=1) + "\n")
+    args.json.write_text(json.dumps({"about": about(), **found}, indent=1) + "\n")
     return 0
 
 

@@ -32,7 +32,6 @@ from reproduce.papers import EXPERIMENTS
 from reproduce.record import commit, filled
 from reproduce.two_way import Point
 
-from engine.api.bound import bound_tables
 from engine.exact.stream import ExactStream
 from engine.generate import AgeCurveSpec, ZipfSpec, age_curve_sources, in_memory, zipf_sources
 from engine.lanes.profile import LaneProfile, profile_side
@@ -40,6 +39,7 @@ from engine.policies import Value
 from engine.replay.lane import LaneReplay
 from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.runtime.streams import StreamBatch
+from winnow import bound
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "yield.json"
@@ -238,7 +238,7 @@ def best_possible(streams: Streams, budget: tuple[int, int]) -> float:
         pa.table({"t": side.ts, "k": side.key, "i": side.importance})
         for side in (streams.left, streams.right)
     ]
-    found = bound_tables(
+    found = bound(
         *tables, on="k", time="t", importance="i", probe=streams.probe,
         window_left=streams.windows[0], window_right=streams.windows[1],
         memory_left=budget[0], memory_right=budget[1], start_ts=streams.start_ts,

@@ -17,12 +17,13 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from engine.api.allocate import allocate
     from engine.api.estimate import estimate
     from engine.api.explain import explain
     from engine.api.pairs import bound, replay, sweep
     from engine.api.result import Result
     from engine.api.sampled import profile, sample
-    from engine.api.tasks import allocate, generate, lookup, multijoin, replay_streams
+    from engine.api.tasks import generate, lookup, multijoin, replay_streams
     from engine.runtime.errors import WinnowError
     from spark_plugin import sql as spark
 
@@ -34,12 +35,13 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
+    "engine.api.allocate": ("allocate",),
     "engine.api.estimate": ("estimate",),
     "engine.api.explain": ("explain",),
     "engine.api.pairs": ("bound", "replay", "sweep"),
     "engine.api.result": ("Result",),
     "engine.api.sampled": ("profile", "sample"),
-    "engine.api.tasks": ("allocate", "generate", "lookup", "multijoin", "replay_streams"),
+    "engine.api.tasks": ("generate", "lookup", "multijoin", "replay_streams"),
     "engine.runtime.errors": ("WinnowError",),
 }
 _SPARK = "spark_plugin.sql"

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from engine.api.multijoin import multijoin
 from engine.multiway.loops.method import Buckets, LoopsSettings
 from engine.multiway.loops.run import LoopsRun
 from engine.multiway.orders.choose import (
@@ -38,6 +37,7 @@ from reproduce.experiment import (
     printed,
     rises,
 )
+from winnow import multijoin
 
 EQUAL = Predicate("equi", ("attr",))
 PART = 4096

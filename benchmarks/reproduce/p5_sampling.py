@@ -10,8 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.api.allocate import allocate_joins
-from engine.api.sample import sample_tables
 from engine.generate import (
     AgeCurveSpec,
     ZipfSpec,
@@ -31,6 +29,7 @@ from reproduce.experiment import (
     relative,
     rises,
 )
+from winnow import allocate, sample
 
 TICKS = 100
 """Of a time unit: few tuples of the two streams arrive in one instant."""
@@ -81,7 +80,7 @@ def errors(setting: Sampled, seed: int) -> dict[str, float]:
         bytes_a_tuple = 34 if method == "uniform" else 32
         memory = round(setting.memory / 100 * MEAN_WINDOW * 32 / bytes_a_tuple)
         size = {"size": "matches"} if method in ("pps-cluster", "bottom-k") else {}  # P5 4.3's
-        table = sample_tables(
+        table = sample(
             left, right, on="key", time="ts", window_left=WINDOW * TICKS, window_right=0,
             memory_left=memory, memory_right=0, method=method, count=count, seed=seed,
             aggregates=AGGREGATE, exact_aggregates=True, **size,
@@ -120,7 +119,7 @@ def divided(joins: dict[str, tuple[Any, str]], memory: int) -> dict[str, float]:
                 written(own, folder / label, policy) for label, (own, policy) in joins.items()
             ],
         }
-        report = allocate_joins(job, cache=folder / "cache")
+        report = allocate(job, cache=folder / "cache").report
     found = {how.upper(): 100 * report[how]["replayed"] for how in ("alloc", "prop")}
     found |= {
         f"{how.upper()}, expected": 100 * report[how]["predicted"] for how in ("alloc", "prop")

@@ -31,7 +31,7 @@ def commit() -> str:
     return (_git("rev-parse", "--short", "HEAD") or "unknown") + ("+" if changed else "")
 
 
-def _processor() -> str:
+def processor() -> str:
     """Return the processors' name where Linux tells it."""
     file = Path("/proc/cpuinfo")
     lines = file.read_text().splitlines() if file.exists() else []
@@ -46,7 +46,7 @@ def about() -> dict[str, Any]:
         "engine": _git("rev-parse", "HEAD:engine"),
         "versions": versions(),
         "machine": platform.machine(),
-        "processor": _processor(),
+        "processor": processor(),
         "cores": len(os.sched_getaffinity(0)),
         "load": round(os.getloadavg()[0], 2),
     }

@@ -4,30 +4,37 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from engine.api.files import ORDER, in_files
+from engine.api.keywords import call_text
+from engine.api.result import Result
 from engine.api.tables import temporary
 from engine.jobs.allocate.report import build_report
 from engine.jobs.allocate.run import run_allocation
 from engine.options.allocate import allocate_of
 from engine.options.command import read_toml
-from engine.report.allocation import draw
+from engine.options.where import PathLike
+from engine.report.allocation import allocation_shown, draw, figure_of
 from engine.report.figures import check_folder
+from engine.report.shown import Request
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
 from engine.runtime.streams import SIDES
 from engine.runtime.uris import place_of
 
 
-def allocate_joins(
-    jobs: str | os.PathLike[str] | Mapping[str, Any],
+def allocate(
+    jobs: PathLike | Mapping[str, Any],
     *,
-    plots: str | os.PathLike[str] | None = None,
-    cache: str | os.PathLike[str] | None = None,
+    plots: PathLike | None = None,
+    cache: PathLike | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
-) -> dict[str, Any]:
+) -> Result:
     """Divide one memory over several joins as ``winnow allocate`` does (P5 5).
 
     Parameters
@@ -47,8 +54,9 @@ def allocate_joins(
 
     Returns
     -------
-    dict
-        The report; docs/allocate.md explains every field.
+    Result
+        ``outputs`` has a row for each join: ``name``, ``left`` and ``right``, null where both have
+        one memory, ``memory``, ``predicted``, ``replayed``. docs/allocate.md explains the report.
 
     Raises
     ------
@@ -67,7 +75,16 @@ def allocate_joins(
         report = build_report(run_allocation(options, executor or ThreadExecutor(), progress))
     if plots is not None:
         draw(report.content, place_of(str(plots)))
-    return report.content
+    names = ("left", "right", "memory", "predicted", "replayed")
+    rows = [
+        {"name": join["name"]} | {name: join["alloc"][name] for name in names}
+        for join in report.content["joins"]
+    ]
+    asked = Request(call_text("allocate", {"jobs": jobs}, ()), ())
+    shown = allocation_shown(report)._replace(request=asked)
+    kinds = [pa.string(), *[pa.int64()] * 3, *[pa.float64()] * 2]
+    outputs = pa.Table.from_pylist(rows, pa.schema(zip(("name", *names), kinds, strict=True)))
+    return Result(outputs, shown, drawn=partial(figure_of, report.content))
 
 
 def _on_files(content: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:

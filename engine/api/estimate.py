@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, Unpack, overload
 import pyarrow as pa
 
 from engine.api.files import ORDER, Files, in_files
-from engine.api.frames import Frame
+from engine.api.frames import Frame, streams_in_arrow
 from engine.api.keywords import takes
 from engine.api.result import Result, kind_of, moments
-from engine.api.tables import check_columns, sources_of, temporary
+from engine.api.tables import check_columns, temporary
 from engine.archives.moments import windows_timed
 from engine.jobs.estimate.report import Estimation
 from engine.jobs.estimate.run import run_estimate
@@ -124,7 +124,7 @@ def estimate_streams(
         As for `estimate_archives`.
     **options
         As ``winnow estimate`` has them with streams; those of the join are as for
-        `multijoin_streams`. Columns of aggregates are ``NAME.COLUMN``.
+        `winnow.multijoin`. Columns of aggregates are ``NAME.COLUMN``.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def estimate_streams(
     ('sample', True)
     """
     given = ESTIMATE_STREAMS.from_keywords(options)
-    asked = estimate_streams_of(sources_of(streams), given)
+    asked = estimate_streams_of(streams_in_arrow(streams), given)
     found = run_estimate(asked, executor or ThreadExecutor(), progress)
     return EstimateResult(found.aggregates, found.report.content)
 

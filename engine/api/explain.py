@@ -10,7 +10,6 @@ import pyarrow as pa
 from engine.api.frames import Frame, streams_in_arrow
 from engine.api.keywords import takes
 from engine.api.result import Result
-from engine.api.tables import sources_of
 from engine.jobs.explain import explain as explained
 from engine.jobs.explain_archives import Archives, measured_archives
 from engine.multiway.orders.problem import OrderingProblem
@@ -71,7 +70,7 @@ def explain(
     """
     given = EXPLAIN.from_keywords(options)
     if streams is not None:
-        given["stream"] = sources_of(streams_in_arrow(streams))
+        given["stream"] = streams_in_arrow(streams)
     check_options(given)
     asks = question(given)
     if streams is None:

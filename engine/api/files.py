@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,8 +66,7 @@ def in_files(
         for name, table in tables.items()
         if (time := times.get(name)) in table.schema.names
     }
-    seconds = len(tables) == len(found) and all(map(_has_seconds, kinds.values()))
-    seconds = seconds and len({kind.tz is None for kind in kinds.values()}) == 1
+    seconds = len(tables) == len(found) and all_in_seconds(kinds.values())
     paths = {name: str(own) for name, own in found.items() if not isinstance(own, pa.Table)}
     for number, (name, table) in enumerate(tables.items()):
         stem = re.sub(r"\W", "_", name)  # a stream may have any name until it is checked
@@ -75,10 +74,15 @@ def in_files(
         place.parent.mkdir()
         own = _in_order(table, times.get(name))
         if seconds:
-            own = _as_numbers(own, {times.get(name), *others})
+            own = seconds_as_numbers(own, {times.get(name), *others})
         pq.write_table(own, place, row_group_size=max(_LEAST, -(-own.num_rows // _GROUPS)))
         paths[name] = str(place)
     return Files(found, {name: paths[name] for name in frames}, kinds, "s" if seconds else None)
+
+
+def all_in_seconds(kinds: Collection[pa.DataType]) -> bool:
+    """Tell whether times are all in whole seconds, which Parquet has no type for, of one kind."""
+    return all(map(_has_seconds, kinds)) and len({kind.tz is None for kind in kinds}) == 1
 
 
 def _has_seconds(kind: pa.DataType) -> bool:
@@ -91,7 +95,7 @@ def _in_order(table: pa.Table, time: str | None) -> pa.Table:
     return decoded(table).sort_by([(time, "ascending")])  # Arrow sorts no views
 
 
-def _as_numbers(table: pa.Table, names: set[str | None]) -> pa.Table:
+def seconds_as_numbers(table: pa.Table, names: Collection[str | None]) -> pa.Table:
     """Return whole seconds in columns of these names as plain numbers."""
     columns = {
         name: own.cast(pa.int64()) if name in names and _has_seconds(own.type) else own

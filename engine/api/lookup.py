@@ -1,10 +1,10 @@
-"""Look-ups from Python: the command line's work as functions."""
+"""Look-ups, of archives or frames as they lie: the command line's work as functions."""
 
 from __future__ import annotations
 
 import os
 from contextlib import closing
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import pyarrow as pa
 
@@ -26,86 +26,43 @@ class LookupFiles(Lookup, where.Out, total=False):
     """The keywords of a look-up of archives."""
 
 
-class LookupResult(NamedTuple):
-    """What a look-up of tables gives.
+def look_up_rows(
+    job: LookupOptions, stream: str | pa.Table, fact: str | pa.Table
+) -> tuple[pa.Table, Report, dict[str, pa.Table]]:
+    """Look a stream up; return the outputs, the report, and the rows that were set aside.
 
-    Attributes
-    ----------
-    outputs : pyarrow.Table
-        ``row``, ``fact_row``, ``ts``, ``importance``, and the columns of both as ``stream_<name>``
-        and ``fact_<name>``; in the order of the stream's rows and then of the facts'.
-    report : dict
-        As the command line writes it.
-    rejected : tuple of pyarrow.Table or None
-        Rows of the stream and of F that were set aside, with their reasons; None if there are none.
-    """
-
-    outputs: pa.Table
-    report: dict[str, Any]
-    rejected: tuple[pa.Table | None, pa.Table | None]
-
-
-@takes(LOOKUP)
-def lookup_tables(
-    stream: str | pa.Table, fact: str | pa.Table, **options: Unpack[Lookup]
-) -> LookupResult:
-    """Join a stream with the facts that are active when its tuples arrive.
-
-    Exact and stateless: r and f are an output if f has r's attribute and begin <= r's time < end
-    (P2 2.1, 2.2). The importance of the output is that of r.
+    O(|F| log |F| + rows * log |F| + outputs) with the default access.
 
     Parameters
     ----------
-    stream : pyarrow.Table or str
-        In any order of time; a row's number is its position. Text is the path of an archive.
-    fact : pyarrow.Table or str
-        The fact relation: rows of facts, or of their changes.
-    **options
-        As ``winnow lookup`` has them.
+    job : LookupOptions
+    stream, fact : pyarrow.Table or str
+        Text is the path of an archive.
 
     Returns
     -------
-    LookupResult
-        O(|F| log |F| + rows * log |F| + outputs) with the default access.
-
-    Raises
-    ------
-    WinnowError
-        If an option or a table is invalid.
-
-    Examples
-    --------
-    >>> trips = pa.table({"at": [1, 5, 9], "car": ["x", "x", "y"], "fare": [4.0, 8.0, 2.0]})
-    >>> leases = pa.table({"car": ["x", "x"], "driver": ["Ann", "Ben"], "from": [None, 5],
-    ...                    "to": [5, None]})
-    >>> found = lookup_tables(trips, leases, on="car", time="at", importance="fare",
-    ...                       fact_begin="from", fact_end="to")
-    >>> found.outputs.select(["row", "fact_row", "importance", "fact_driver"]).to_pylist()[-1]
-    {'row': 1, 'fact_row': 1, 'importance': 8.0, 'fact_driver': 'Ben'}
-    >>> found.report["matched"], found.report["outputs"]
-    (2, 2)
+    outputs : pyarrow.Table
+        In the order of the stream's rows and then of the facts'; times in ticks.
+    report : Report
+    rejected : dict of str to pyarrow.Table
+        By ``stream`` and ``fact``.
     """
-    job = lookup_of(LOOKUP.from_keywords(options))
+    sources = {"stream": stream, "fact": fact}
     sink = MemorySink()
-    left, right = (open_source(table, side) for side, table in (("stream", stream), ("fact", fact)))
+    left, right = (open_source(own, side) for side, own in sources.items())
     report, schema = run_lookup(job, left, right, sink)
-    outputs = pa.concat_tables([schema.empty_table(), *sink.outputs])
     kinds = {
-        f"{side}_{column.name}": column.type
-        for side, table in (("stream", stream), ("fact", fact))
-        if isinstance(table, pa.Table)
-        for column in table.schema
+        side: {column.name: column.type for column in own.schema}
+        for side, own in sources.items()
+        if isinstance(own, pa.Table)
     }
-    rejected = [_aside(sink, side, table) for side, table in (("stream", stream), ("fact", fact))]
-    return LookupResult(restored(outputs, kinds), report.content, (rejected[0], rejected[1]))
-
-
-def _aside(sink: MemorySink, side: str, table: str | pa.Table) -> pa.Table | None:
-    if side not in sink.rejected:
-        return None
-    own = table.schema if isinstance(table, pa.Table) else ()
-    kinds = {column.name: column.type for column in own}
-    return restored(pa.concat_tables(sink.rejected[side]), kinds)
+    both = {f"{side}_{name}": kind for side, own in kinds.items() for name, kind in own.items()}
+    rejected = {
+        side: restored(pa.concat_tables(own), kinds.get(side, {}))
+        for side, own in sink.rejected.items()
+    }
+    outputs = pa.concat_tables([schema.empty_table(), *sink.outputs])
+    return restored(outputs, both), report, rejected
 
 
 @takes(LOOKUP)
@@ -119,8 +76,8 @@ def lookup_archives(
     stream, fact : path
         File, folder or glob.
     **options
-        As for `lookup_tables`, and `out`, the folder of the output dataset, which must not exist;
-        without it outputs are only counted.
+        As ``winnow lookup`` has them; without `out`, the folder of the output dataset, which must
+        not exist, outputs are only counted.
 
     Returns
     -------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
@@ -14,7 +15,6 @@ from engine.api.keywords import takes
 from engine.api.pair import pair_of
 from engine.api.replay import ReplayFiles
 from engine.api.result import Result
-from engine.api.sweep import of_tables
 from engine.jobs.bound.run import run_bound
 from engine.jobs.estimate.sweep import run_grid
 from engine.jobs.replay.run import run_replay
@@ -22,9 +22,12 @@ from engine.jobs.sweep.advice import Advice
 from engine.jobs.sweep.plots import MEASURES
 from engine.jobs.sweep.plots import figure_of as sweep_figure
 from engine.jobs.sweep.rows import rows_in
+from engine.jobs.sweep.run import SweepResult
 from engine.jobs.sweep.shown import sweep_shown
+from engine.jobs.trial.lane_cost import lane_cost
 from engine.jobs.trial.replay import take_advice
 from engine.options.bound import BOUND, bound_of
+from engine.options.command import Given
 from engine.options.replay import REPLAY, job_of
 from engine.options.sweep import SWEEP, Sweep, sweep_of
 from engine.report.envelope import Report
@@ -93,7 +96,9 @@ def replay(
     with pair_of(left, right, given, job_of) as pair:
         outputs = pair.outputs()
         job = job_of(pair.files)
-        report = run_replay(job, executor or ThreadExecutor(), progress, choose=take_advice).content
+        report = run_replay(
+            job, executor or ThreadExecutor(), progress, choose=take_advice, price=lane_cost
+        ).content
         aside = pair.settle(outputs, report)
     return Result(outputs, replay_shown(Report(report)), aside)
 
@@ -140,7 +145,7 @@ def sweep(
     with pair_of(left, right, given, lambda own: sweep_of(own).base) as pair:
         result = run_grid(sweep_of(pair.files), executor or ThreadExecutor(), progress)
     if any(table is not None for table in pair.tables):
-        result = of_tables(result, given, pair.unit)
+        result = _of_tables(result, given, pair.unit)
     found = SweepFound(
         result.table,
         sweep_shown(result),
@@ -148,6 +153,21 @@ def sweep(
     )
     found.advice = result.advice
     return found
+
+
+def _of_tables(result: SweepResult, given: Given, unit: str | None) -> SweepResult:
+    """Return a sweep of tables without the files that they were written to."""
+    advice = [_without_files(one, given) for one in result.advice]
+    report = result.report | {"advice": [one.plain() for one in advice]}
+    report["grid"]["tick"] = unit or report["grid"]["tick"]
+    return replace(result, advice=advice, report=report)
+
+
+def _without_files(advice: Advice, given: Given) -> Advice:
+    """Return an advice without the files that tables were written to."""
+    options = {n: own for n, own in advice.options.items() if n not in ("left", "right", "cache")}
+    options |= given.chosen("fact", "start_ts")
+    return replace(advice, options=options, command=None)
 
 
 def _measure(
@@ -183,6 +203,19 @@ def bound(
     -------
     Result
         ``outputs`` is the plan: ``side``, ``row``, ``until_ts``, null for never.
+
+    Examples
+    --------
+    P1's figure 1, with half of the memory that the exact join needs:
+
+    >>> left = pa.table({"t": range(6), "key": [1, 9, 1, 3, 4, 2], "value": [1, 20, 1, 5, 5, 1]})
+    >>> right = pa.table({"t": range(6), "key": [3, 1, 1, 1, 9, 1], "value": [5, 1, 1, 1, 20, 1]})
+    >>> found = bound(left, right, on="key", time="t", importance="value", window=3,
+    ...               memory=4, split="even", probe="after_admission")
+    >>> found.report["lower"], found.report["upper"], found.report["outputs"]
+    (30.0, 30.0, 7)
+    >>> [line for line in found.outputs.to_pylist() if line["until_ts"] == 4]
+    [{'side': 'left', 'row': 1, 'until_ts': 4}]
     """
     given = BOUND.from_keywords(options)
     with pair_of(left, right, given, lambda own: bound_of(own).base) as pair:

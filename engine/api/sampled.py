@@ -12,14 +12,14 @@ import pyarrow as pa
 from engine.api.frames import Frame
 from engine.api.keywords import takes
 from engine.api.pair import pair_of
-from engine.api.profile import ProfileFiles
 from engine.api.result import Result
 from engine.api.sample import SampleFiles
 from engine.archives.moments import windows_timed
 from engine.jobs.profile.run import run_profile
 from engine.jobs.sample.run import run_sample
 from engine.models.profile.model import ArrivalProfile
-from engine.options.profile import PROFILE, profile_of
+from engine.options import where
+from engine.options.profile import PROFILE, Profile, ProfileOutput, profile_of
 from engine.options.replay import job_of
 from engine.options.sample import SAMPLE, sample_of
 from engine.report.profile_charts import profile_shown
@@ -57,6 +57,19 @@ def sample(
     -------
     SampleFound
         ``outputs`` as of `replay`, whose ``weight`` makes sums right on average.
+
+    Examples
+    --------
+    >>> left = pa.table({"t": [0, 1, 2], "key": ["a", "b", "a"], "value": [5.0, 1.0, 9.0]})
+    >>> right = pa.table({"t": [1, 2, 4], "key": ["a", "b", "a"], "value": [5.0, 9.0, 7.0]})
+    >>> found = sample(left, right, on="key", time="t", importance="value", window=2,
+    ...                fraction=0.5, method="uniform", aggregates="sum(left.value)")
+    >>> found.report["exact"]["outputs"], found.report["method"]["unbiased"]
+    (4, True)
+    >>> sorted(set(found.outputs["weight"].to_pylist()))
+    [2.0]
+    >>> found.aggregates["sum(left.value)"].column_names[-6:]
+    ['low', 'high', 'standard_error', 'no_interval', 'rows', 'clusters']
     """
     with pair_of(left, right, SAMPLE.from_keywords(options), job_of) as pair:
         outputs = pair.outputs()
@@ -72,6 +85,10 @@ def sample(
     )
     found.aggregates = {text: windows_timed(own, kind) for text, own in drawn.aggregates.items()}
     return found
+
+
+class ProfileFiles(Profile, ProfileOutput, where.Cache, total=False):
+    """The keywords of a profile."""
 
 
 class ProfileFound(Result):
@@ -104,6 +121,14 @@ def profile(
     ProfileFound
         ``outputs`` has the age curves: ``side``, ``bucket``, ``matches`` a tuple in that bucket;
         ``plot("drift")`` draws one of five plots.
+
+    Examples
+    --------
+    >>> left = pa.table({"t": [0, 1, 2], "key": ["a", "b", "a"]})
+    >>> right = pa.table({"t": [1, 2, 4], "key": ["a", "b", "a"]})
+    >>> found = profile(left, right, on="key", time="t", window=2).profile
+    >>> found.exact["outputs"], found.streams[0].age.buckets, found.streams[1].age.matches
+    (4, (0.6666666666666666, 0.3333333333333333), 0.3333333333333333)
     """
     with pair_of(left, right, PROFILE.from_keywords(options), job_of) as pair:
         job = replace(profile_of(pair.files), unit=pair.unit)

@@ -8,21 +8,22 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pyarrow.types as pt
 
-from engine.api.frames import by_name
-from engine.archives.moments import in_ticks
+from engine.api.files import all_in_seconds, seconds_as_numbers
+from engine.api.result import Outputs, kind_of, moments
 from engine.archives.rows import restored
 from engine.archives.source import open_archive
 from engine.facts.read import table_archive
 from engine.jobs.frame import checked
+from engine.options.by_stream import by_stream
 from engine.options.command import Given
 from engine.options.grid import parse_windows
-from engine.options.replay import JobOptions, job_of, sided
+from engine.options.replay import JobOptions, job_of
+from engine.report.envelope import Report
 from engine.runtime.disk import scratch_folder
 from engine.runtime.errors import WinnowError
 from engine.runtime.listing import rejected_of
@@ -62,11 +63,7 @@ class Tables(NamedTuple):
             if table is None:
                 continue
             times = [time for own, time, _ in self.times(job) if own is table and seconds]
-            columns = {
-                field.name: own.cast(pa.int64()) if field.name in times else own
-                for field, own in zip(table.schema, table.columns, strict=True)
-            }
-            pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+            pq.write_table(seconds_as_numbers(table, times), folder / f"{name}.parquet")
 
 
 def have_seconds(tables: Tables, job: JobOptions) -> bool:
@@ -80,9 +77,7 @@ def have_seconds(tables: Tables, job: JobOptions) -> bool:
         kinds.append(table.schema.field(time).type)
     if job.fact is not None and tables.fact is None and job.fact.roles.times:
         return False
-    return all(pt.is_timestamp(kind) and kind.unit == "s" for kind in kinds) and (
-        len({kind.tz is None for kind in kinds}) == 1
-    )
+    return all_in_seconds(kinds)
 
 
 def staged(
@@ -183,13 +178,6 @@ def _in_seconds(job: JobOptions, given: Given, zone: str | None) -> dict[str, st
     return found
 
 
-def tell_seconds(report: dict[str, Any], tables: Tables, given: Given, unit: str | None) -> None:
-    """Say in a report that ticks are whole seconds, which files do not say, and the zone."""
-    if unit is not None and tables.left is not None:
-        kind = tables.left.schema.field(sided(given, "time", "left")).type
-        report["window"] |= {"tick": unit, "zone": kind.tz}
-
-
 @contextmanager
 def temporary(order: str = "") -> Iterator[Path]:
     """Yield a temporary folder for tables, which errors then do not name.
@@ -204,27 +192,6 @@ def temporary(order: str = "") -> Iterator[Path]:
             yield folder
         except WinnowError as error:
             raise type(error)(without(folder, str(error), order)) from None
-
-
-def read_back(
-    tables: Tables, out: Path, report: dict[str, Any]
-) -> tuple[pa.Table, dict[str, Any], tuple[pa.Table | None, ...]]:
-    """Return a job's outputs, its report, and the rows of each table that were set aside.
-
-    Types are those of the tables; None stands where no row was set aside.
-    """
-    given = {side: table for side, table in tables._asdict().items() if table is not None}
-    kinds = {
-        f"{side}_{field.name}": field.type
-        for side, table in given.items()
-        for field in table.schema
-    }
-    rejected: list[pa.Table | None] = []
-    for side, table in given.items():
-        aside = out / "_rejected" / f"{side}.parquet"
-        rejected.append(set_aside(pq.read_table(aside), table) if aside.exists() else None)
-    rows = in_ticks(restored(pq.read_table(out), kinds), "ts", report["window"]["tick"])
-    return rows, report, tuple(rejected)
 
 
 def set_aside(rejected: pa.Table, table: pa.Table) -> pa.Table:
@@ -246,49 +213,41 @@ def without(folder: Path, message: str, order: str = "") -> str:
     return message if of_files else message.replace(" within a file", order)
 
 
-Source: TypeAlias = str | os.PathLike[str] | pa.Table
-
-
-def sources_of(streams: Mapping[str, Source]) -> dict[str, str | pa.Table]:
-    """Return streams by name, their paths as text."""
-    return {
-        name: source if isinstance(source, pa.Table) else os.fspath(source)
-        for name, source in by_name(streams).items()
-    }
-
-
 def read_several(
-    sources: Mapping[str, str | pa.Table], given: Given, run: Callable[[], dict[str, Any]]
-) -> tuple[pa.Table | None, dict[str, Any], dict[str, pa.Table]]:
+    streams: Mapping[str, str | pa.Table],
+    given: Given,
+    run: Callable[[], Report],
+    fact: str | pa.Table | None = None,
+) -> tuple[Outputs, Report, dict[str, pa.Table]]:
     """Run a join of several streams; return its outputs, its report and the rows set aside.
 
     Parameters
     ----------
-    sources : mapping of str to str or pyarrow.Table
-        All that is joined, by name.
+    streams : mapping of str to str or pyarrow.Table
     given : Given
-        With ``out`` if outputs are to be written there, not returned; it is filled in.
+        With ``out`` if outputs are to be kept there; it is filled in.
     run : callable
-        Runs the join of `given` and returns the report.
+        Runs the join of `given`.
+    fact : str or pyarrow.Table, optional
+        What else is joined.
     """
     kept = "out" in given
-    with scratch_folder() as folder:
-        place = given.setdefault("out", folder / "out")
-        report = run()
-        aside = rejected_of(place)
-        if kept:
-            return None, report, aside
-        report["out"] = None
+    found = Outputs(given.get("out"))
+    given["out"] = found.place
+    report, aside = run(), rejected_of(found.place)
+    first = next(iter(streams))
+    time = by_stream("time", given["time"], [*streams])[first]
+    kind = kind_of(streams[first], first, time or "")
+    found.times["ts"] = moments(report.content["window"]["tick"], kind)
+    if not kept:
+        report.content["out"] = None
         kinds = {
             name: {own.name: own.type for own in source.schema}
-            for name, source in sources.items()
+            for name, source in ({**streams} | ({} if fact is None else {"fact": fact})).items()
             if isinstance(source, pa.Table)  # files may have others
         }
-        outputs = {
-            f"{name}_{column}": kind
-            for name, columns in kinds.items()
-            for column, kind in columns.items()
+        found.kinds = {
+            f"{name}_{column}": kind for name, own in kinds.items() for column, kind in own.items()
         }
-        rejected = {name: restored(own, kinds.get(name, {})) for name, own in aside.items()}
-        rows = in_ticks(pq.read_table(place), "ts", report["window"]["tick"])
-        return restored(rows, outputs), report, rejected
+        aside = {name: restored(own, kinds.get(name, {})) for name, own in aside.items()}
+    return found, report, aside

@@ -1,4 +1,4 @@
-"""The other tasks: look-ups, joins of several streams, allocations and synthetic streams."""
+"""The other tasks: look-ups, joins of several streams, and synthetic streams."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, Unpack
 import pyarrow as pa
 from rich.console import Console
 
-from engine.api.allocate import allocate_joins
 from engine.api.frames import (
     Frame,
     Numbered,
@@ -21,28 +20,24 @@ from engine.api.frames import (
     streams_in_arrow,
 )
 from engine.api.keywords import call_text, takes
-from engine.api.lookup import LookupFiles, look_up, lookup_tables
-from engine.api.multijoin import MultiJoinKeywords, MultiJoinOutput
-from engine.api.multijoin import multijoin as multijoin_tables
+from engine.api.lookup import LookupFiles, look_up, look_up_rows
 from engine.api.result import Outputs, Result, kind_of, timed
-from engine.api.star import StreamsResult
-from engine.api.star import replay_streams as star_tables
+from engine.api.tables import read_several
 from engine.generate.source import in_memory
+from engine.jobs.multijoin.run import run_multijoin
+from engine.jobs.star.run import run_star
 from engine.options import where
-from engine.options.by_stream import by_stream
-from engine.options.command import Given, values_of
+from engine.options.command import values_of
 from engine.options.generate import GENERATE, sources_of
 from engine.options.lookup import LOOKUP, lookup_of
-from engine.options.multijoin_options import MULTIJOIN
-from engine.options.star import STAR, StarJoin
-from engine.report.allocation import allocation_shown
-from engine.report.allocation import figure_of as allocation_figure
+from engine.options.multijoin_given import multijoin_of
+from engine.options.multijoin_options import MULTIJOIN, MultiJoin
+from engine.options.star import STAR, StarJoin, star_of
 from engine.report.charts import Bars, Chart, Series
-from engine.report.envelope import Report
 from engine.report.joins import lookup_shown, multijoin_shown, replay_shown
 from engine.report.shown import Request, Shown
 from engine.runtime.errors import chosen
-from engine.runtime.executors import Executor, Progress
+from engine.runtime.executors import ThreadExecutor
 
 
 class LookupKeywords(LookupFiles, OfSpark, total=False):
@@ -52,6 +47,9 @@ class LookupKeywords(LookupFiles, OfSpark, total=False):
 @takes(LOOKUP)
 def lookup(stream: Frame, fact: Frame, **options: Unpack[LookupKeywords]) -> Result:
     """Join a stream with the facts that are active when its tuples arrive.
+
+    Exact and stateless: r and f are an output if f has r's attribute and begin <= r's time < end
+    (P2 2.1, 2.2). The importance of the output is that of r.
 
     Parameters
     ----------
@@ -84,25 +82,21 @@ def lookup(stream: Frame, fact: Frame, **options: Unpack[LookupKeywords]) -> Res
     if home is not None:
         there: Result = home.lookup(stream, fact, **options)
         return there
-    own = not_of_spark(options)
     sources = in_arrow(stream, "stream"), in_arrow(fact, "fact")
-    if own.get("out") is None:
-        own.pop("out", None)
-        found = lookup_tables(*sources, **own)
-        rows, report, aside = found.outputs, found.report, found.rejected
-        rejected = dict(zip(("stream", "fact"), aside, strict=True))
+    given = LOOKUP.from_keywords(not_of_spark(options))
+    job = lookup_of(given)
+    rows: pa.Table | Outputs
+    if job.out is None:
+        rows, report, rejected = look_up_rows(job, *sources)
     else:
-        job = lookup_of(LOOKUP.from_keywords(own))
-        report, rejected = look_up(job, *sources).content, {}
-        rows = Outputs(job.out)
-    kind = kind_of(sources[0], "stream", own["time"])
+        rows, report, rejected = Outputs(job.out), look_up(job, *sources), {}
+    kind = kind_of(sources[0], "stream", given["time"])
     unit = "day" if pa.types.is_date(kind) else getattr(kind, "unit", "tick")
-    rows = timed(rows, unit, kind)
-    return Result(
-        rows,
-        lookup_shown(Report(report)),
-        {name: table for name, table in rejected.items() if table is not None},
-    )
+    return Result(timed(rows, unit, kind), lookup_shown(report), rejected)
+
+
+class MultiJoinKeywords(MultiJoin, where.Out, total=False):
+    """The keywords of a multi-way join."""
 
 
 class MultiJoinFrames(MultiJoinKeywords, Numbered, total=False):
@@ -111,7 +105,9 @@ class MultiJoinFrames(MultiJoinKeywords, Numbered, total=False):
 
 @takes(MULTIJOIN)
 def multijoin(streams: Mapping[str, Frame], **options: Unpack[MultiJoinFrames]) -> Result:
-    """Join 2 to 8 streams on any predicate, exactly or within a budget of memory or CPU.
+    """Join 2 to 8 streams on any predicate: exactly (P3), or within a budget of memory or CPU (P4).
+
+    An output is one tuple of every stream, of which the latest finds all others unexpired.
 
     Parameters
     ----------
@@ -119,7 +115,9 @@ def multijoin(streams: Mapping[str, Frame], **options: Unpack[MultiJoinFrames]) 
         By name, in order: at equal times, tuples of an earlier stream arrive first. Spark
         DataFrames stay in Spark.
     **options
-        As ``winnow multijoin`` has them; see `engine.multijoin_streams`. With `out` the outputs are
+        As ``winnow multijoin`` has them. `time`, `importance`, `window` and `buckets` are for all
+        streams, or mappings by name, where ``""`` stands for all that are not named. `predicate`
+        is text or a `Predicate`; `profiles` is ``{"left,right": file}``. With `out` the outputs are
         a dataset in that folder, which must not exist.
 
     Returns
@@ -132,6 +130,19 @@ def multijoin(streams: Mapping[str, Frame], **options: Unpack[MultiJoinFrames]) 
     ------
     WinnowError
         If an option, a frame or an archive is invalid, or the output cannot be written.
+
+    Examples
+    --------
+    >>> trades = pa.table({"t": [1, 4, 9], "price": [10.0, 10.5, 11.0]})
+    >>> quotes = pa.table({"t": [0, 3, 8], "mid": [10.0, 10.4, 10.9]})
+    >>> orders = pa.table({"t": [2, 5, 7], "price": [10.1, 10.6, 12.0]})
+    >>> found = multijoin({"trades": trades, "quotes": quotes, "orders": orders},
+    ...                   predicate="band:price:0.25", columns_of={"quotes.price": "mid"},
+    ...                   time="t", window=5, columns="ids")
+    >>> found.outputs.select(["trades_row", "quotes_row", "orders_row", "ts"]).to_pylist()
+    ... # doctest: +NORMALIZE_WHITESPACE
+    [{'trades_row': 0, 'quotes_row': 0, 'orders_row': 0, 'ts': 2},
+     {'trades_row': 1, 'quotes_row': 1, 'orders_row': 1, 'ts': 5}]
     """
     home = home_of(*by_name(streams).values())
     if home is not None:
@@ -139,9 +150,11 @@ def multijoin(streams: Mapping[str, Frame], **options: Unpack[MultiJoinFrames]) 
         return there
     own = not_of_spark(options)
     sources = streams_in_arrow(streams)
-    found = multijoin_tables(sources, **own)
-    rows = _rows_of(found, sources, MULTIJOIN.from_keywords(own))
-    return Result(rows, multijoin_shown(Report(found.report)), found.rejected)
+    given = MULTIJOIN.from_keywords(own)
+    rows, report, rejected = read_several(
+        sources, given, lambda: run_multijoin(multijoin_of(sources, given), ThreadExecutor())
+    )
+    return Result(rows, multijoin_shown(report), rejected)
 
 
 @takes(STAR)
@@ -150,6 +163,9 @@ def replay_streams(
 ) -> Result:
     """Join several streams through a fact relation within a memory budget for each.
 
+    A fact joins one tuple of every stream (P2 2): those of its attributes that arrive while it is
+    active. The latest of them must find the others unexpired.
+
     Parameters
     ----------
     streams : mapping of str to path or frame
@@ -157,8 +173,13 @@ def replay_streams(
     fact : path or frame
         Rows of facts, or of their changes.
     **options
-        As ``winnow replay --stream`` has them; see `engine.replay_streams`. With `out` the outputs
-        are a dataset in that folder, which must not exist.
+        As ``winnow replay --stream`` has them. `on`, `time`, `importance`, `window` and `memory`
+        are for all streams, or mappings by name, where ``""`` stands for all that are not named.
+        One `memory` for all is split evenly, the odd rest to the first streams; by name, a stream
+        that is not named is exact. `fact_on` maps streams to F's attributes, by default the columns
+        of the streams' names. AGE takes the parameter ``curve_NAME`` for a stream's own curve;
+        there is no policy `yield`. With `out` the outputs are a dataset in that folder, which must
+        not exist.
 
     Returns
     -------
@@ -170,62 +191,28 @@ def replay_streams(
     ------
     WinnowError
         If an option, a frame or an archive is invalid, or the output cannot be written.
+
+    Examples
+    --------
+    >>> orders = pa.table({"t": [0, 1], "order": [7, 8], "price": [5.0, 3.0]})
+    >>> payments = pa.table({"t": [2, 3], "payment": ["x", "y"], "price": [4.0, 3.0]})
+    >>> parcels = pa.table({"t": [4, 5, 9], "parcel": [1, 1, 2], "price": [9.0, 1.0, 3.0]})
+    >>> links = pa.table({"orders": [7, 8], "payments": ["x", "y"], "parcels": [1, 2]})
+    >>> found = replay_streams(
+    ...     {"orders": orders, "payments": payments, "parcels": parcels}, links,
+    ...     on={"orders": "order", "payments": "payment", "parcels": "parcel"},
+    ...     time="t", importance="price", window=5, columns="ids")
+    >>> found.outputs.select(["orders_row", "parcels_row", "fact_row", "importance"]).to_pylist()
+    ... # doctest: +NORMALIZE_WHITESPACE
+    [{'orders_row': 0, 'parcels_row': 0, 'fact_row': 0, 'importance': 4.0},
+     {'orders_row': 0, 'parcels_row': 1, 'fact_row': 0, 'importance': 1.0}]
     """
     sources = streams_in_arrow(streams)
-    found = star_tables(sources, in_arrow(fact, "fact"), **options)
-    rows = _rows_of(found, sources, STAR.from_keywords(options))
-    return Result(rows, replay_shown(Report(found.report)), found.rejected)
-
-
-def _rows_of(
-    found: MultiJoinOutput | StreamsResult, sources: Mapping[str, str | pa.Table], given: Given
-) -> pa.Table | Outputs:
-    """Return the outputs of a join of several streams, their times as the first stream's."""
-    rows = Outputs(given["out"]) if found.outputs is None else found.outputs
-    first, source = next(iter(sources.items()))
-    time = by_stream("time", given["time"], [*sources])[first]
-    return timed(rows, found.report["window"]["tick"], kind_of(source, first, time or ""))
-
-
-def allocate(
-    jobs: where.PathLike | Mapping[str, Any],
-    *,
-    plots: where.PathLike | None = None,
-    cache: where.PathLike | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-) -> Result:
-    """Divide one memory over several joins as ``winnow allocate`` does (P5 5).
-
-    Parameters
-    ----------
-    jobs : path or mapping
-        A TOML file, or what one holds: ``{"memory": "20%", "join": [{"left": ..., ...}, ...]}``.
-    plots, cache, executor, progress
-        As for `engine.allocate_joins`.
-
-    Returns
-    -------
-    Result
-        ``outputs`` has a row for each join: ``name``, ``left`` and ``right``, null where both have
-        one memory, ``memory``, ``predicted``, ``replayed``.
-
-    Raises
-    ------
-    WinnowError
-        If a job is invalid, an archive cannot be read, or the plots cannot be written.
-    """
-    report = allocate_joins(jobs, plots=plots, cache=cache, executor=executor, progress=progress)
-    names = ("left", "right", "memory", "predicted", "replayed")
-    rows = [
-        {"name": join["name"]} | {name: join["alloc"][name] for name in names}
-        for join in report["joins"]
-    ]
-    asked = Request(call_text("allocate", {"jobs": jobs}, ()), ())
-    shown = allocation_shown(Report(report))._replace(request=asked)
-    kinds = [pa.string(), *[pa.int64()] * 3, *[pa.float64()] * 2]
-    outputs = pa.Table.from_pylist(rows, pa.schema(zip(("name", *names), kinds, strict=True)))
-    return Result(outputs, shown, drawn=partial(allocation_figure, report))
+    given = STAR.from_keywords({**options, "fact": in_arrow(fact, "fact")})
+    rows, report, rejected = read_several(
+        sources, given, lambda: run_star(star_of(sources, given), ThreadExecutor()), given["fact"]
+    )
+    return Result(rows, replay_shown(report), rejected)
 
 
 class Generated(Result):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from job_cases import streams
 
-import engine
+import winnow
 from engine.commands import main
 from engine.runtime.errors import InputError, SpecError
 
@@ -72,7 +72,7 @@ def refused(folder: Path, content: dict[str, Any], message: str) -> None:
     """Hold that jobs are refused, from Python, with a message, before anything is replayed."""
     command: list[str] = []
     with pytest.raises((SpecError, InputError)) as error:
-        engine.allocate_joins(
+        winnow.allocate(
             content, cache=folder / "cache", progress=lambda *stage: command.append(stage[0])
         )
     assert re.search(message, str(error.value)), str(error.value)

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from places import ROOT
 
-import engine
+import winnow
 from engine.commands import main
 from engine.commands.line import all_commands
 from engine.commands.parser import given_of, parsed
@@ -213,16 +213,16 @@ def test_a_sweep_takes_the_names_of_a_replay(
     with pytest.raises(SpecError, match="is given twice, under two names"):
         given_of(*parsed(["sweep", "--job", str(job)], {"sweep": command}))
     with pytest.raises(TypeError, match=f"{one} is another name of {several}"):
-        engine.sweep_archives("a", "b", **{one: value, several: value})
+        winnow.sweep("a", "b", **{one: value, several: value})
 
 
 def test_a_sweep_of_python_takes_them_too() -> None:
     table = pa.table({"t": [0, 1, 2], "key": ["a", "b", "a"]})
     found = [
-        engine.sweep_tables(table, table, on="key", time="t", memory=2, policies="prob", **own)
+        winnow.sweep(table, table, on="key", time="t", memory=2, policies="prob", **own)
         for own in ({"window": 2}, {"windows": 2})
     ]
-    one, other = (own.table.drop(["seconds", "tuples_per_second"]).to_pylist() for own in found)
+    one, other = (own.outputs.drop(["seconds", "tuples_per_second"]).to_pylist() for own in found)
     assert one == other
     assert one[0]["window_left"] == 2
 

@@ -13,10 +13,10 @@ import pytest
 from multijoin_cases import CASES
 
 import engine
-from engine.api.multijoin import multijoin
 from engine.commands import main
 from engine.jobs.multijoin import task
 from engine.runtime.errors import InputError, SpecError
+from winnow import multijoin
 
 SHED = {"throttle": 0.5, "basic_window": 2, "adapt_every": 5}
 TWO = ["a=x.parquet", "b=y.parquet"]

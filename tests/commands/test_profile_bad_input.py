@@ -12,7 +12,7 @@ import pytest
 from job_cases import stream
 from profile_cases import profiled, written
 
-import engine
+import winnow
 from engine.commands import main
 from engine.models.profile.model import ArrivalProfile
 from engine.runtime.errors import OutputError, SpecError
@@ -65,7 +65,7 @@ def test_places_that_cannot_be_written(archives: Path) -> None:
 def test_messages_on_tables_name_no_folder() -> None:
     table = pa.table({"t": [1.5], "k": [1]})
     with pytest.raises(ValueError, match="left frame: column t") as caught:
-        engine.profile_tables(table, table, on="k", time="t", window=1)
+        winnow.profile(table, table, on="k", time="t", window=1)
     assert "/tmp" not in str(caught.value)  # noqa: S108 - no file is made there
 
 

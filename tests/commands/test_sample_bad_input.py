@@ -12,7 +12,7 @@ import pytest
 from job_cases import Streams, stream, streams, table
 from sample_cases import arguments
 
-import engine
+import winnow
 from engine.commands import main
 from engine.jobs.sample import run as run_module
 from engine.runtime.errors import OutputError
@@ -133,9 +133,9 @@ def test_facts_are_of_other_commands(folder: Path, capsys: pytest.CaptureFixture
     refused(folder, capsys, r"option .fact., but a sample is of streams", job="job.toml")
     some = table(stream(1))
     with pytest.raises(TypeError, match="share their join attribute: leave it out"):
-        engine.sample_tables(some, some, fact=some)  # type: ignore[call-arg]
+        winnow.sample(some, some, fact=some)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="unexpected keyword 'policy'"):
-        engine.sample_tables(some, some, policy="dgl")  # type: ignore[call-arg]
+        winnow.sample(some, some, policy="dgl")  # type: ignore[call-arg]
 
 
 def test_lists_of_a_job_file(folder: Path) -> None:

@@ -27,7 +27,7 @@ from documented import command_of, documented_options, fields, flags_of, named_i
 from places import DATA, ROOT, SUPPORT
 from thorough import guarded
 
-from engine import allocate_joins
+import winnow
 from engine import commands as cli
 from engine.commands.parser import given_of
 from engine.jobs.sweep.rows import ESTIMATES, SCHEMA
@@ -345,7 +345,7 @@ def test_every_field_of_an_allocation_is_documented_and_none_besides(tmp_path: P
     jobs = {"memory": 4, "join": [archive | {"on": "k", "time": "t", "window": 5}]}
     found = set()
     for metric in ("recall", "error"):
-        report = allocate_joins(jobs | {"metric": metric}, cache=tmp_path / "lanes")
+        report = winnow.allocate(jobs | {"metric": metric}, cache=tmp_path / "lanes").report
         for name in fields(report):
             parents = [own for own in (*OPEN, "joins[].expected") if name.startswith(own + ".")]
             found.add(parents[0] if parents else name)

@@ -14,6 +14,7 @@ import pytest
 from job_cases import MEMORY, WINDOW, Streams, arguments, peak, streams, table
 
 import engine
+import winnow
 from engine.commands import main
 from engine.optimum import states
 from engine.policies import POLICIES
@@ -246,21 +247,21 @@ def test_python_says_the_same(figure: Path) -> None:
     left, right = (pq.read_table(figure / f"{name}.parquet") for name in ("left", "right"))
     join: Any = {"on": "k", "time": "t", "importance": "i", "window": 3, "memory": 4}
     for probe in PROBES:
-        found = engine.bound_tables(left, right, probe=probe, **join)
+        found = winnow.bound(left, right, probe=probe, **join)
         told = bound(figure, memory=4, window=3, probe=probe, out=figure / probe)
         assert {name: found.report[name] for name in ("lower", "upper", "outputs")} == {
             name: told[name] for name in ("lower", "upper", "outputs")
         }
-        assert found.plan.equals(pq.read_table(figure / probe))
-        done = engine.replay_tables(left, right, probe=probe, plan=figure / probe, **join)
+        assert found.outputs.equals(pq.read_table(figure / probe))
+        done = winnow.replay(left, right, probe=probe, plan=figure / probe, **join)
         assert done.report["result"]["importance"] == found.report["lower"]
         paths = figure / "left.parquet", figure / "right.parquet"
         report = engine.bound_archives(*paths, cache=figure / "c", probe=probe, **join)
         assert report["lower"] == found.report["lower"]
         dgl = {"probe": probe, "policy": "dgl"} | join
-        shared = engine.replay_tables(left, right, bound=True, **dgl).report
+        shared = winnow.replay(left, right, bound=True, **dgl).report
         assert shared["bound"]["any_split"]["lower"] == found.report["lower"]
-        even = engine.bound_tables(left, right, probe=probe, split=0.5, **join).report
+        even = winnow.bound(left, right, probe=probe, split=0.5, **join).report
         assert shared["bound"]["lower"] == even["lower"] <= found.report["lower"]
         assert even["memory"]["split"] == "0.5"
 

@@ -152,7 +152,7 @@ def test_every_output_is_in_one_slice(
 
 def test_intervals_of_several_streams_hold_what_the_join_has(tmp_path: Path) -> None:
     options = several_archives(tmp_path)
-    truth = engine.multijoin_streams(
+    truth = winnow.multijoin(
         options["streams"], predicate="band:v:0.1", time="t", window=5, columns="ids",
         out=tmp_path / "out",
     ).report  # fmt: skip

@@ -12,6 +12,7 @@ import naive_multijoin as naive
 import pyarrow as pa
 import pytest
 from multijoin_cases import CASES, NAMES, WINDOWS
+from options_given import line_of
 
 import winnow
 from engine.commands import main
@@ -34,11 +35,7 @@ def words(folder: Path, **options: Any) -> list[str]:
         "time": "t",
         "window": cases.per_stream(WINDOWS),
     } | options
-    command = ["explain"]
-    for name, value in settled.items():
-        given = value if isinstance(value, list) else [] if value is None else [value]
-        command += [f"--{name.replace('_', '-')}={one}" for one in given]
-    return command
+    return line_of("explain", settled)
 
 
 def explained(folder: Path, capsys: Any, *flags: str, **options: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import pytest
 from fact_job_cases import JOIN, NAMES, Case, as_log, case, fact_table, in_type, parted, rows_of
 
 import engine
+import winnow
 from engine.commands import main
 from engine.policies import POLICIES
 from engine.runtime.errors import InputError, SpecError
@@ -20,9 +21,9 @@ from engine.runtime.errors import InputError, SpecError
 KNOWN = sorted(set(POLICIES) - {"custom", "age"})
 
 
-def replayed(one: Case, **options: Any) -> engine.ReplayResult:
+def replayed(one: Case, **options: Any) -> winnow.Result:
     given = JOIN | NAMES | {"fact": fact_table(one.facts)} | options
-    return engine.replay_tables(*one.tables, **given)
+    return winnow.replay(*one.tables, **given)
 
 
 def test_the_exact_join_is_the_oracles() -> None:
@@ -64,7 +65,7 @@ def test_attributes_of_any_type(kinds: tuple[str, str]) -> None:
     fact = fact_table(one.facts)
     for at, (name, kind) in enumerate(zip("ab", kinds, strict=True)):
         fact = fact.set_column(at, name, in_type(kind, fact.column(name).to_pylist()))
-    found = engine.replay_tables(*tables, **(JOIN | NAMES | {"fact": fact}))
+    found = winnow.replay(*tables, **(JOIN | NAMES | {"fact": fact}))
     assert rows_of(found.outputs) == [tuple(o) for o in one.expected().outputs]
 
 
@@ -78,7 +79,7 @@ def test_a_log_of_changes_is_its_intervals() -> None:
         "fact_id": "n",
     }
     log = as_log(one.facts, 4)
-    found = engine.replay_tables(*one.tables, **(JOIN | given | {"fact": log, "memory": "30%"}))
+    found = winnow.replay(*one.tables, **(JOIN | given | {"fact": log, "memory": "30%"}))
     same = replayed(one, memory="30%")
     numbers = log.column("n").to_pylist()
     rows = [(*o[:4], numbers[o[4]]) for o in rows_of(found.outputs)]
@@ -103,7 +104,7 @@ def test_groups_are_joins_of_their_own() -> None:
         for table, own in zip(one.tables, groups, strict=True)
     ]
     given = JOIN | NAMES | {"fact": fact_table(one.facts), "partition_by": "g"}
-    found = rows_of(engine.replay_tables(*tables, **given).outputs)
+    found = rows_of(winnow.replay(*tables, **given).outputs)
     assert found == [tuple(o) for o in one.expected().outputs if groups[0][o[0]] == groups[1][o[1]]]
 
 
@@ -135,10 +136,10 @@ def test_a_sweep_is_its_replays() -> None:
     one = case(9)
     told: Any = {k: v for k, v in (JOIN | NAMES).items() if k != "window"}
     told["fact"] = fact_table(one.facts)
-    found = engine.sweep_tables(
+    found = winnow.sweep(
         *one.tables, windows=[4, 9], policies=["simp", "dgl", "dimpprob"], memory=[6, 20], **told
     )
-    for row in found.table.to_pylist():
+    for row in found.outputs.to_pylist():
         alone = replayed(
             one, policy=row["policy"], memory=int(row["memory"]), window=row["window_left"]
         ).report
@@ -204,7 +205,7 @@ def test_bad_facts_are_an_error_or_set_aside(tmp_path: Path) -> None:
         replayed(bad)
     found = replayed(bad, bad_rows="quarantine")
     assert rows_of(found.outputs) == rows_of(replayed(one).outputs)
-    aside = found.rejected[2]
+    aside = found.rejected["fact"]
     assert aside is not None
     assert aside.num_rows == 1
     assert aside.column("n").to_pylist() == [99]
@@ -254,15 +255,15 @@ P2 = Case(
 @pytest.mark.parametrize("method", ["states", "flow"])
 def test_p2_s_example(probe: str, importance: float, outputs: int, most: int, method: str) -> None:
     given: Any = JOIN | NAMES | {"fact": fact_table(P2.facts), "window": 3, "probe": probe}
-    exact = engine.replay_tables(*P2.tables, **given).report["exact"]
+    exact = winnow.replay(*P2.tables, **given).report["exact"]
     assert (exact["outputs"], exact["importance"]) == (15, 43.0)
-    best = engine.bound_tables(*P2.tables, memory=4, split="even", method=method, **given).report
+    best = winnow.bound(*P2.tables, memory=4, split="even", method=method, **given).report
     assert (best["lower"], best["upper"], best["outputs"]) == (importance, importance, outputs)
-    semantic = engine.bound_tables(
+    semantic = winnow.bound(
         *P2.tables, memory=4, split="even", method=method, objective="outputs", **given
     ).report
     assert (semantic["lower"], semantic["upper"]) == (most, most)
-    over_any = engine.bound_tables(*P2.tables, memory=4, method=method, **given).report
+    over_any = winnow.bound(*P2.tables, memory=4, method=method, **given).report
     fact = [(a, b, begin, end) for a, b, begin, end, _ in P2.facts]
     best_of_all = oracle.optimum(
         P2.left, P2.right, window_left=3, window_right=3, budget_left=2, budget_right=2,
@@ -296,8 +297,8 @@ def test_outputs_without_rows_have_all_columns(
         "columns": columns,
     }  # fmt: skip
     right = STREAM.set_column(1, "k", pa.array(["s"]))
-    whole = engine.replay_tables(STREAM, right, fact=F, **given).outputs
+    whole = winnow.replay(STREAM, right, fact=F, **given).outputs
     assert whole.num_rows == 1
-    found = engine.replay_tables(left, right, fact=fact, **given).outputs
+    found = winnow.replay(left, right, fact=fact, **given).outputs
     assert found.num_rows == 0
     assert found.schema == whole.schema

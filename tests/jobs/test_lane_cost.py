@@ -14,6 +14,7 @@ from job_cases import arguments, stream, table
 from thorough import guarded
 
 import engine
+import winnow
 from engine.commands import main
 from engine.jobs.trial import lane_cost as costs
 from engine.lanes.held import Held
@@ -32,9 +33,7 @@ def tables(rows: int = 400, keys: int = 25, **columns: Any) -> tuple[pa.Table, p
 def lost(sides: tuple[pa.Table, pa.Table], lanes: int, **options: Any) -> tuple[float, Any]:
     """Return the points that lanes lose, and what the report says of them."""
     given = JOIN | options
-    one, many = (
-        engine.replay_tables(*sides, **given, lanes=number).report for number in (1, lanes)
-    )
+    one, many = (winnow.replay(*sides, **given, lanes=number).report for number in (1, lanes))
     assert one["lanes"]["cost"] is None
     points = 100 * (one["importance_recall"] - many["importance_recall"])
     return points, many["lanes"]["cost"]
@@ -78,7 +77,7 @@ def test_through_facts() -> None:
 
 def test_nothing_is_said_where_lanes_cost_nothing_by_nature(tmp_path: Path) -> None:
     sides = tables()
-    assert engine.replay_tables(*sides, **JOIN, lanes=4).report["lanes"]["cost"] is None
+    assert winnow.replay(*sides, **JOIN, lanes=4).report["lanes"]["cost"] is None
     for side, own in zip(("left", "right"), sides, strict=True):
         pq.write_table(own, tmp_path / f"{side}.parquet")
     files = tmp_path / "left.parquet", tmp_path / "right.parquet"
@@ -160,7 +159,7 @@ def test_a_stretch_is_the_replay_of_its_tuples(
             one.filter((pa.compute.field("t") >= lead) & (pa.compute.field("t") <= last))
             for one in sides
         ]
-        report = engine.replay_tables(*own, **options, start_ts=first).report
+        report = winnow.replay(*own, **options, start_ts=first).report
         assert found.one == pytest.approx(report["result"]["importance"])
         assert found.exact.importance == pytest.approx(report["exact"]["importance"])
         assert sum(cell.budget[0] for cell in task.cells) == task.whole.budget[0] == 15
@@ -171,7 +170,7 @@ def test_windows_too_long_for_stretches_are_not_estimated(
 ) -> None:
     monkeypatch.setattr(costs, "TUPLES", 3_000)
     options = {"policy": "prob", "memory": 30, "lanes": 3, "window": 6_000}
-    report = engine.replay_tables(*bursty(1), **(JOIN | options)).report
+    report = winnow.replay(*bursty(1), **(JOIN | options)).report
     assert report["lanes"]["cost"] is None
 
 

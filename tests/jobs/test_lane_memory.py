@@ -12,6 +12,7 @@ import pytest
 from job_cases import ROLES, WINDOW, peak, stream, streams, table
 
 import engine
+import winnow
 from engine.archives.source import open_archive
 from engine.facts.access import DEFAULT_METHOD
 from engine.jobs.frame import JobLanes
@@ -95,7 +96,7 @@ def test_streams_are_merged_whole_whatever_their_batches() -> None:
 
 def memory_of(lanes: int, **options: Any) -> dict[str, Any]:
     left, right = (table(stream(seed, 300, keys=12)) for seed in (8, 9))
-    report = engine.replay_tables(left, right, lanes=lanes, **(JOIN | options)).report
+    report = winnow.replay(left, right, lanes=lanes, **(JOIN | options)).report
     return report["memory"] | {"peak": report["peak_memory"]}
 
 
@@ -129,7 +130,7 @@ def test_groups_have_a_memory_of_their_own_peak() -> None:
     groups = [[i % 3 for i in range(len(own))] for own in sides]
     tables = [table(own, g=group) for own, group in zip(sides, groups, strict=True)]
     reports = [
-        engine.replay_tables(
+        winnow.replay(
             *tables, lanes=lanes, partition_by="g", memory="50%", policy="prob", **JOIN
         ).report["memory"]
         for lanes in (1, 5)
@@ -147,7 +148,7 @@ def test_a_percentage_is_the_same_memory_through_facts(split: str) -> None:
     one = fact_job_cases.parted(5)
     fact = fact_job_cases.fact_table(one.facts)
     found = [
-        engine.replay_tables(
+        winnow.replay(
             *one.tables, fact=fact, memory="40%", policy="simp", split=split, lanes=lanes,
             **(fact_job_cases.JOIN | fact_job_cases.NAMES),
         ).report["memory"]
@@ -165,7 +166,7 @@ def test_sweeps_bounds_samples_and_profiles_have_the_same_base(tmp_path: Path) -
     given = JOIN | {"cache": tmp_path / "cache"}
     grid = {"memory": "37%", "policies": "prob,simp", "splits": "even,pooled", "lanes": "1,16"}
     keys = {name: given[name] for name in ("on", "time", "importance", "cache")}
-    rows = engine.sweep_archives(*paths, windows=str(WINDOW), **(keys | grid)).table.to_pylist()
+    rows = winnow.sweep(*paths, windows=str(WINDOW), **(keys | grid)).outputs.to_pylist()
     halves = [own * 37 // 100 for own in sides]
     assert {row["lanes"] for row in rows} == {1, 16}
     for row in rows:
@@ -177,7 +178,7 @@ def test_sweeps_bounds_samples_and_profiles_have_the_same_base(tmp_path: Path) -
         assert bound["both"] == sum(sides) * 37 // 100
         fixed = engine.bound_archives(*paths, memory="37%", split="even", **own)["memory"]
         assert [fixed["left"], fixed["right"]] == halves
-        profile = engine.profile_archives(*paths, **own)
+        profile = winnow.profile(*paths, **own).profile
         assert [side.peak for side in profile.streams] == sides
         for method in ("bottom-k", "pps-cluster"):
             sampled = engine.sample_archives(*paths, memory="37%", method=method, **own).report[

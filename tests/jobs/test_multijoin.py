@@ -15,8 +15,8 @@ from pyarrow import csv
 
 import engine
 import winnow
-from engine.api.multijoin import multijoin
 from engine.options.multijoin import METHODS
+from winnow import multijoin
 
 engine.register_theta("rises", cases.rises)
 P3 = METHODS[1:]
@@ -304,15 +304,10 @@ def test_python_takes_a_folder_for_the_output(folder: Path, tmp_path: Path) -> N
         {name: folder / f"{name}.parquet" for name in NAMES}, predicate="equi:k", time="t",
         window=4, out=tmp_path / "new" / "out",
     )  # fmt: skip
-    assert result.outputs is None
     assert result.report["out"] == str(tmp_path / "new" / "out")
     windows = [4] * 3
     wanted = expected(streams(0), CASES["int"], windows=windows, importance=None)
     assert found(pq.read_table(tmp_path / "new" / "out")) == wanted
+    assert found(result.outputs) == wanted
     with pytest.raises(TypeError, match="unexpected keyword 'side'"):
         multijoin({}, side=2)  # type: ignore[call-arg]
-
-
-def test_a_job_is_not_a_package() -> None:
-    """`engine.jobs.multijoin` is the subpackage, so the function has another name in `engine`."""
-    assert engine.multijoin_streams is multijoin

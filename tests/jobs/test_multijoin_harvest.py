@@ -12,7 +12,6 @@ import pytest
 from multijoin_cases import CASES, NAMES, expected, joined, streams
 from options_given import multijoin_options
 
-from engine.api.multijoin import multijoin
 from engine.jobs.multijoin import machine
 from engine.jobs.multijoin.run import run_multijoin
 from engine.multiway.fractions.greedy import METRICS
@@ -20,6 +19,7 @@ from engine.multiway.streams import MultiStreams
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import SerialExecutor
 from engine.runtime.kept import COMPILED
+from winnow import multijoin
 
 BASE = {"basic_window": 2, "adapt_every": 6}
 SHED: dict[str, dict[str, Any]] = {

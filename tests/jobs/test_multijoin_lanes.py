@@ -15,7 +15,6 @@ import pytest
 from multijoin_cases import CASES, NAMES, expected, joined
 from options_given import multijoin_options
 
-from engine.api.multijoin import multijoin
 from engine.jobs.multijoin import lanes
 from engine.jobs.multijoin.lanes import dealt
 from engine.jobs.multijoin.run import run_multijoin
@@ -23,6 +22,7 @@ from engine.report.envelope import Report
 from engine.report.joins import multijoin_shown
 from engine.runtime.errors import InputError, SpecError
 from engine.runtime.executors import SerialExecutor
+from winnow import multijoin
 
 SHED = {"basic_window": 2, "adapt_every": 6}
 VALUES = ("north", "south", None)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import engine
+import winnow
 from engine.commands import main
 from engine.models.profile.statistics import correlation
 from engine.multiway.fractions.histograms import empty_histograms, learn
@@ -40,7 +40,7 @@ def lagged(folder: Path, rows: int = 3000, seed: int = 3) -> dict[str, Path]:
 
 def profile_of(files: dict[str, Path], out: Path, **options: Any) -> Path:
     given: dict[str, Any] = {"on": "k", "time": "t", "window": WINDOW, "out": out} | options
-    engine.profile_archives(files["a"], files["b"], cache=out.parent / "cache", **given)
+    winnow.profile(files["a"], files["b"], cache=out.parent / "cache", **given)
     return out
 
 
@@ -49,7 +49,7 @@ def joined(files: dict[str, Path], folder: Path, **options: Any) -> dict[str, An
         "predicate": "equi:k", "time": "t", "window": WINDOW, "basic_window": 20,
         "adapt_every": 500, "seed": 1,
     } | options  # fmt: skip
-    found = engine.multijoin_streams(files, out=folder / "out", **given)
+    found = winnow.multijoin(files, out=folder / "out", **given)
     return found.report
 
 

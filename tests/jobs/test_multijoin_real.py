@@ -14,7 +14,7 @@ import pytest
 from multijoin_cases import joined
 from places import DATA
 
-from engine.api.multijoin import multijoin
+from winnow import multijoin
 
 pytestmark = pytest.mark.skipif(
     not DATA.is_dir(), reason=f"no archives at {DATA}; set WINNOW_DATA to their folder"

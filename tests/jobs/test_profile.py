@@ -25,7 +25,7 @@ from profile_cases import (
     written,
 )
 
-import engine
+import winnow
 from engine.commands import main
 from engine.jobs.profile import task
 from engine.lanes.reader import lane_batches
@@ -202,7 +202,7 @@ def test_every_partition_is_a_join_of_its_own(tmp_path: Path) -> None:
     for rows in (left, right):
         ts, keys, _ = zip(*rows, strict=True)
         tables.append(pa.table({"t": ts, "k": keys, "g": [t % 2 for t in ts]}))
-    found = engine.profile_tables(*tables, on="k", time="t", partition_by="g", window=9)
+    found = winnow.profile(*tables, on="k", time="t", partition_by="g", window=9).profile
     both = tuples(left), tuples(right)
     outputs = sum(
         key == v and t % 2 == s % 2 and -9 <= s - t <= 9
@@ -274,9 +274,9 @@ def test_the_model_that_made_the_streams_fits_better(tmp_path: Path) -> None:
     assert main([*told.split(), "--out", str(tmp_path / "zipf")]) == 0
     for name, window, model in (("age", 5000, "age"), ("zipf", 300, "frequency")):
         files = [tmp_path / name / f"{side}.parquet" for side in SIDES]
-        found = engine.profile_archives(
+        found = winnow.profile(
             *files, on="key", time="ts", window=window, cache=tmp_path / "cache"
-        )
+        ).profile
         assert found.fit["model"] == model
         assert found.fit["bits_a_match"]["both"][model] > 0.3
         for line in found.advice["memory"]:  # what made the streams is what replays agree with
@@ -414,7 +414,7 @@ def test_tables_in_seconds_are_profiled_as_archives_are(tmp_path: Path) -> None:
         for rows in (left, right)
     ]
     told: dict[str, Any] = {"on": "k", "time": "t", "importance": "i"} | options
-    found = engine.profile_tables(*tables, **told | {"window": "9s"})
+    found = winnow.profile(*tables, **told | {"window": "9s"}).profile
     assert found.unit == "s"
     same = profiled(tmp_path, executor=SerialExecutor(), **options).content()
     assert all(one.pop("command").startswith("winnow replay") for one in same["advice"]["trials"])

@@ -13,13 +13,13 @@ from job_cases import arguments, outputs_of, stream, table, winnow
 from sweep_cases import drifting
 from test_trial import bursty, opened
 
-import engine
 from engine.commands import main
 from engine.jobs.trial import run, stretches
 from engine.jobs.trial.advice import text_of
 from engine.options.budget import parse_amounts
 from engine.runtime.errors import SpecError
 from spark_plugin.dataframe import FRAMES
+from winnow import profile, replay
 
 
 def again(folder: Path, advice: dict[str, Any], **options: Any) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def test_a_profile_spares_the_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     drifting(tmp_path)
     files = {side: tmp_path / f"{side}.parquet" for side in ("left", "right")}
     given: Any = {"on": "k", "time": "t", "importance": "i", "cache": tmp_path / "cache"}
-    engine.profile_archives(**files, **given, window=9, memory="12,25%", out=tmp_path / "p.json")
+    profile(**files, **given, window=9, memory="12,25%", out=tmp_path / "p.json")
     found = winnow(tmp_path, policy=None, profile=tmp_path / "p.json")
     assert found.report["advice"]["by"] == str(tmp_path / "p.json")
     alone = opened(tmp_path)
@@ -164,7 +164,7 @@ def test_tables_take_advice_too(tmp_path: Path) -> None:
     drifting(tmp_path)
     tables = [pq.read_table(tmp_path / f"{side}.parquet") for side in ("left", "right")]
     told: Any = {"on": "k", "time": "t", "importance": "i", "window": 9, "memory": 12}
-    found = engine.replay_tables(*tables, **told)
+    found = replay(*tables, **told)
     assert outputs_of(found.outputs) == winnow(tmp_path, policy=None).outputs
     assert found.report["advice"]["candidates"] > 30
 
@@ -190,4 +190,4 @@ def test_a_memory_is_told_as_it_was_given() -> None:
 
 def test_a_policy_must_be_known() -> None:
     with pytest.raises(SpecError, match="no policy 'outo'"):
-        engine.replay_tables(*(table([]),) * 2, on="k", time="t", window=3, memory=2, policy="outo")
+        replay(*(table([]),) * 2, on="k", time="t", window=3, memory=2, policy="outo")

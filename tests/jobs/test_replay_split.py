@@ -12,7 +12,7 @@ from fact_job_cases import JOIN, NAMES, fact_table, rows_of
 from fact_job_cases import case as through_facts
 from job_cases import Streams, arguments, oracle, peak, read, streams
 
-import engine
+import winnow
 from engine.commands import main
 from engine.options.budget import parse_amounts, parse_split
 from engine.runtime.errors import SpecError
@@ -67,8 +67,8 @@ def test_lanes_and_groups_share_the_parts_of_both_sides(case: Streams) -> None:
         )
     ]
     told = {**TABLES, "window": 9, "partition_by": "g", "lanes": 3, "policy": "simp"}
-    fixed = engine.replay_tables(*tables, **told, memory=20, split=0.7)
-    sides = engine.replay_tables(*tables, **told, memory_left=14, memory_right=6)
+    fixed = winnow.replay(*tables, **told, memory=20, split=0.7)
+    sides = winnow.replay(*tables, **told, memory_left=14, memory_right=6)
     assert fixed.outputs.equals(sides.outputs)
     assert sides_of(fixed.report) == sides_of(sides.report) == (28, 12)
 
@@ -76,7 +76,7 @@ def test_lanes_and_groups_share_the_parts_of_both_sides(case: Streams) -> None:
 def test_a_fixed_split_needs_no_model_and_so_holds_through_facts() -> None:
     one = through_facts(2)
     told = JOIN | NAMES | {"fact": fact_table(one.facts), "policy": "prob", "memory": 12}
-    found = engine.replay_tables(*one.tables, **told, split=0.75)
+    found = winnow.replay(*one.tables, **told, split=0.75)
     expected = one.expected(policy="prob", budget_left=9, budget_right=3)
     assert rows_of(found.outputs) == [tuple(o) for o in expected.outputs]
 
@@ -129,7 +129,7 @@ def test_one_memory_for_both_sides_is_the_oracles(
 def test_one_memory_for_both_sides_through_facts() -> None:
     one = through_facts(2)
     given = JOIN | NAMES | {"fact": fact_table(one.facts), "policy": "simpprob", "memory": 12}
-    found = engine.replay_tables(*one.tables, **given, split="pooled")
+    found = winnow.replay(*one.tables, **given, split="pooled")
     expected = one.expected(policy="simpprob", budget_left=9, budget_right=3, pooled=True)
     assert rows_of(found.outputs) == [tuple(o) for o in expected.outputs]
 

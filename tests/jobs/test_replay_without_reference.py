@@ -30,6 +30,7 @@ from engine.policies import POLICIES
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, SerialExecutor, ThreadExecutor
 from spark_plugin.executor import SparkExecutor
+from winnow import replay
 
 COMPARED = {"exact", "recall", "importance_recall", "lost"}
 NUMBERED = [name for name in sorted(POLICIES) if name != "custom"]
@@ -100,12 +101,12 @@ def test_keys_that_come_and_go(seed: int, policy: str, budget: int) -> None:
     arguments: dict[str, Any] = {
         "on": "k", "time": "t", "importance": "i", "window": 9, "memory": budget, "policy": policy,
     }  # fmt: skip
-    beside = engine.replay_tables(*sides, **arguments)
+    beside = replay(*sides, **arguments)
     with pytest.MonkeyPatch.context() as dropping:
         dropping.setattr(keys, "IDLE", 1)
         batches = partial(reader.lane_batches, batch_rows=16)
         dropping.setattr(lane_task, "lane_batches", batches)
-        alone = engine.replay_tables(*sides, **arguments, reference="none")
+        alone = replay(*sides, **arguments, reference="none")
     assert alone.outputs.equals(beside.outputs)
     assert alone.report["result"] == beside.report["result"]
     assert alone.report["peak_memory"] == beside.report["peak_memory"]

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from thorough import guards
 
-import engine
+import winnow
 from engine.commands import main
 from engine.jobs.size.dealing import lanes_chosen, lanes_expected, speed_up
 from engine.jobs.size.sizing import MIB, Wanted, sized, slot_bytes
@@ -64,10 +64,10 @@ def measured(folder: Path, out: Path | None = None, **join: Any) -> float:
 
 
 def profiled(folder: Path, window: int) -> ArrivalProfile:
-    return engine.profile_archives(
+    return winnow.profile(
         folder / "left.parquet", folder / "right.parquet", on="k", time="t", importance="i",
         window=window, cache=folder / "lanes",
-    )  # fmt: skip
+    ).profile  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from job_cases import arguments, outputs_of, stream, streams, table
-from options_given import star_options
+from options_given import line_of, star_options
 from places import DATA
 from pyarrow import csv
 from thorough import guarded
 
-import engine
+import winnow
 from engine import commands as cli
 from engine.jobs.star import task
 from engine.jobs.star.run import run_star
@@ -88,18 +88,15 @@ def words(folder: Path, **options: Any) -> list[str]:
         "out": folder / "out",
         "report": folder / "report.json",
     } | options
-    command = ["replay"]
-    for name, value in settled.items():
-        given = value if isinstance(value, list) else [] if value is None else [value]
-        command += [f"--{name.replace('_', '-')}={one}" for one in given]
-    return command
+    return line_of("replay", settled)
 
 
 def found(outputs: pa.Table, names: tuple[str, ...] = NAMES) -> list[naive_star.Output]:
     """Return outputs in the oracle's form and order."""
     rows = zip(*(outputs.column(f"{name}_row").to_pylist() for name in names), strict=True)
-    rest = (outputs.column(name).to_pylist() for name in ("ts", "importance", "fact_row"))
-    found = [tuple(each) for each in zip(rows, *rest, strict=True)]
+    ts = outputs.column("ts").cast(pa.int64()).to_pylist()
+    rest = (outputs.column(name).to_pylist() for name in ("importance", "fact_row"))
+    found = [tuple(each) for each in zip(rows, ts, *rest, strict=True)]
     return sorted(found, key=lambda output: (output[1], output[0], output[3]))
 
 
@@ -154,7 +151,7 @@ def test_every_policy_from_python(policy: str) -> None:
         curves = ((1.0, 3.0), (2.0,), (0.0, 1.0, 2.0))
         params = {f"curve_{name}": own for name, own in zip(NAMES, curves, strict=True)}
         settings = {"params": {"curves": curves}}
-    result = engine.replay_streams(
+    result = winnow.replay_streams(
         {name: table(rows) for name, rows in zip(NAMES, rows_of(2), strict=True)},
         fact_table(links(2)),
         on="k", time="t", importance="i", window={"permits": 9, "": 4}, policy=policy,
@@ -245,7 +242,7 @@ def test_one_memory_from_python_and_from_a_job_file(folder: Path) -> None:
     (folder / "job.toml").write_text('memory = 10\nsplit = "pooled"\n')
     assert cli.main([*job, f"--job={folder}/job.toml"]) == 0
     assert found(pq.read_table(folder / "out")) == wanted
-    result = engine.replay_streams(
+    result = winnow.replay_streams(
         {name: pq.read_table(folder / f"{name}.parquet") for name in NAMES},
         pq.read_table(folder / "fact.parquet"),
         on="k", time="t", importance="i", window=6, memory=10, split="pooled",
@@ -288,7 +285,7 @@ def test_no_policy_is_better_than_the_best_possible(folder: Path, capsys: Any, s
     printed = " ".join(capsys.readouterr().out.split())
     assert "best possible" in printed
     assert ("best of any split" in printed) == (split != "pooled")
-    result = engine.replay_streams(
+    result = winnow.replay_streams(
         {name: pq.read_table(folder / f"{name}.parquet") for name in NAMES},
         pq.read_table(folder / "fact.parquet"),
         on="k", time="t", importance="i", window=6, memory=10, split=split, policy="rand",
@@ -388,7 +385,7 @@ def test_text_keys_logs_and_seconds() -> None:
         once += [(values, 3, 20), None, (values, 25, None)]
     fact = pa.table(facts)
     fact = fact.set_column(5, "at", fact.column("at").cast(pa.timestamp("s")))
-    result = engine.replay_streams(
+    result = winnow.replay_streams(
         tables, fact, on={"permits": ("k", "n"), "": "k"}, time="t", window="6s", memory=9,
         fact_on={"claims": "paid", "permits": ("permits", "n")}, fact_op="op", fact_time="at",
         policy="simpprob",
@@ -452,7 +449,7 @@ def test_bad_rows_are_an_error_or_set_aside(folder: Path, capsys: Any) -> None:
     assert aside.column("reason").to_pylist() == ["null time"]
     report = json.loads((folder / "report.json").read_text())
     assert report["rejected"] == {"permits": 0, "trips": 1, "claims": 0}
-    result = engine.replay_streams(
+    result = winnow.replay_streams(
         {name: pq.read_table(folder / f"{name}.parquet") for name in NAMES},
         fact_table(links()).append_column("bad", pa.array([9] * 24)),
         on="k", time="t", window=5, fact_begin="bad", fact_end="until", bad_rows="quarantine",
@@ -519,7 +516,7 @@ def test_names_that_would_meet_in_the_output_are_an_error(folder: Path) -> None:
     assert cli.main(words(folder)) == 2
     assert cli.main(words(folder, columns="ids")) == 0
     with pytest.raises(SpecError, match="2 columns of the output would be called permits_row"):
-        engine.replay_streams(
+        winnow.replay_streams(
             {"permits": rows, "trips": rows}, fact_table(links()), on="k", time="t", window=3
         )
 
@@ -527,12 +524,12 @@ def test_names_that_would_meet_in_the_output_are_an_error(folder: Path) -> None:
 def test_python_refuses_what_is_no_stream() -> None:
     rows, fact = table(rows_of()[0]), fact_table(links())
     with pytest.raises(InputError, match=r"stream a has no column 'x'"):
-        engine.replay_streams(
+        winnow.replay_streams(
             {"a": rows, "b": rows}, fact, on="k", time="x", window=3,
             fact_on={"a": "permits", "b": "trips"},
         )  # fmt: skip
     with pytest.raises(TypeError, match="unexpected keyword 'lanes'"):
-        engine.replay_streams({"a": rows}, fact, on="k", time="t", window=3, lanes=2)  # type: ignore[call-arg]
+        winnow.replay_streams({"a": rows}, fact, on="k", time="t", window=3, lanes=2)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(

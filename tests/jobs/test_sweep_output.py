@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from job_cases import table
+from options_given import line_of
 from sweep_cases import COMMON, FIGURES, alone, drifting, swept
 
-import engine
+import winnow
 from engine.commands import main
 from engine.jobs.sweep import plots
 from engine.jobs.sweep import report as report_module
@@ -45,11 +46,7 @@ def words(folder: Path, **options: Any) -> list[str]:
         "on": "k", "time": "t", "importance": "i", "cache": folder / "cache", "windows": 9,
         "memory": "10%:100%:30%", "policies": "dgl,rand,simp", "out": folder / "out",
     } | options  # fmt: skip
-    found = ["sweep"]
-    for name, value in told.items():
-        given = value if isinstance(value, list) else [] if value is None else [value]
-        found += [f"--{name.replace('_', '-')}={one}" for one in given]
-    return found
+    return line_of("sweep", told)
 
 
 def test_the_command_line_writes_everything(
@@ -304,17 +301,16 @@ def test_rows_set_aside_are_counted(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_tables_are_swept_as_archives_are(folder: Path) -> None:
     sides = [pq.read_table(folder / f"{side}.parquet") for side in ("left", "right")]
     grid: dict[str, Any] = COMMON | {"windows": [3, 9], "memory": [4, "50%"], "policies": "dgl,age"}
-    found = engine.sweep_tables(*sides, **grid, targets={"recall": "50%"})
-    assert isinstance(found, engine.SweepResult)
+    found = winnow.sweep(*sides, **grid, targets={"recall": "50%"})
     expected = swept(folder, policies="dgl,age", memory="4,50%", windows="3,9")
-    assert found.table.select(FIGURES).equals(expected.table.select(FIGURES))
+    assert found.outputs.select(FIGURES).equals(expected.table.select(FIGURES))
     assert len(found.advice) == 2
     with pytest.raises(TypeError, match="a pair that differs by side is for winnow replay"):
-        engine.sweep_tables(*sides, window_left=3, **grid)
+        winnow.sweep(*sides, window_left=3, **grid)
     with pytest.raises(TypeError, match="unexpected keyword 'colour'"):
-        engine.sweep_tables(*sides, colour=3, **grid)
+        winnow.sweep(*sides, colour=3, **grid)
     with pytest.raises(InputError, match="has no column 'nokey'"):
-        engine.sweep_tables(*sides, **(grid | {"on": "nokey"}))
+        winnow.sweep(*sides, **(grid | {"on": "nokey"}))
 
 
 def test_whole_seconds_are_ticks_of_a_second(folder: Path) -> None:
@@ -326,7 +322,7 @@ def test_whole_seconds_are_ticks_of_a_second(folder: Path) -> None:
         sides.append(plain)
         timed.append(plain.set_column(0, "t", pa.array(moments, pa.timestamp("s", "UTC"))))
     grid: dict[str, Any] = COMMON | {"memory": [6], "policies": "dgl,simp"}
-    found = engine.sweep_tables(*timed, windows="5s,1min", **grid)
-    expected = engine.sweep_tables(*sides, windows="5,60", **grid)
-    assert found.table.select(FIGURES).equals(expected.table.select(FIGURES))
+    found = winnow.sweep(*timed, windows="5s,1min", **grid)
+    expected = winnow.sweep(*sides, windows="5,60", **grid)
+    assert found.outputs.select(FIGURES).equals(expected.outputs.select(FIGURES))
     assert found.report["grid"]["tick"] == "s"

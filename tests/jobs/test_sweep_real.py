@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from test_real_archives import EXACT, JOINS, PINNED, pytestmark
 
-from engine.api.sweep import sweep_archives
+import winnow
 
 __all__ = ["pytestmark"]  # skips where the archives are not
 
@@ -21,7 +21,7 @@ def test_cells_have_the_pinned_figures(tmp_path: Path, name: str, probe: str) ->
     }
     join = JOINS[name]
     options = join.options()
-    found = sweep_archives(
+    found = winnow.sweep(
         options["left"],
         options["right"],
         on="key",
@@ -35,7 +35,7 @@ def test_cells_have_the_pinned_figures(tmp_path: Path, name: str, probe: str) ->
         cache=tmp_path,
         targets={"importance_recall": 0.5},
     )
-    lines = found.table.to_pylist()
+    lines = found.outputs.to_pylist()
     assert len(lines) == 4 * len(pinned)
     at_a_tenth = {
         line["policy"]: line

@@ -13,9 +13,11 @@ import pytest
 from fact_job_cases import JOIN, NAMES, fact_table
 from fact_job_cases import case as through_facts
 from job_cases import table
+from options_given import line_of
 from sweep_cases import COMMON, FIGURES, alone, drifting, swept
 
 import engine
+import winnow
 from engine.commands import main
 from engine.jobs.replay import run as replay_run
 from engine.jobs.sweep import run as sweep_run
@@ -75,7 +77,7 @@ def test_policies_that_count_no_matches_are_replayed_once(folder: Path) -> None:
 def test_the_estimator_matters_where_a_policy_says_so(folder: Path, name: str) -> None:
     left, right = (pq.read_table(folder / f"{side}.parquet") for side in ("left", "right"))
     found = [
-        engine.replay_tables(
+        winnow.replay(
             left, right, **COMMON, window=30, memory=20, policy=name, estimator=estimator
         ).outputs
         for estimator in ("memory", "window", "history")
@@ -106,7 +108,7 @@ def words(folder: Path, **options: Any) -> list[str]:
         "memory": "10%:90%:x1.17", "policies": "dgl,simp,multiplicative",
         "splits": "even,expected,0.55", "estimators": "all", "lanes": "1,2",
     } | options  # fmt: skip
-    return ["sweep", *(f"--{name.replace('_', '-')}={own}" for name, own in told.items())]
+    return line_of("sweep", told)
 
 
 @pytest.mark.parametrize(
@@ -183,10 +185,10 @@ def test_python_replays_the_advice_by_its_options(folder: Path) -> None:
     again = engine.replay_archives(**found.advice[0].options)
     assert again["recall"] == best.recall  # type: ignore[union-attr]
     tables = [pq.read_table(folder / f"{side}.parquet") for side in ("left", "right")]
-    advice = engine.sweep_tables(*tables, **told).advice[0]
+    advice = winnow.sweep(*tables, **told).advice[0]
     assert advice.command is None
     assert advice.best == best._replace(seconds=advice.best.seconds)  # type: ignore[union-attr]
-    replayed = engine.replay_tables(*tables, **advice.options)
+    replayed = winnow.replay(*tables, **advice.options)
     assert replayed.report["recall"] == best.recall  # type: ignore[union-attr]
 
 
@@ -244,14 +246,14 @@ def test_pairs_that_cannot_be_replayed_are_left_out() -> None:
     one = through_facts(9)
     told: Any = {k: v for k, v in (JOIN | NAMES).items() if k != "window"}
     told |= {"fact": fact_table(one.facts), "windows": 9, "memory": 12}
-    found = engine.sweep_tables(
+    found = winnow.sweep(
         *one.tables,
         policies="prob,age",
         splits="even,expected,0.25",
         **told,
         targets={"recall": 0.1},
     )
-    lines = found.table.to_pylist()
+    lines = found.outputs.to_pylist()
     assert [pair[:2] for pair in kinds(lines)] == [
         ("prob", "even"), ("prob", "0.25"), ("age", "even"), ("age", "expected"), ("age", "0.25"),
     ]  # fmt: skip
@@ -261,7 +263,7 @@ def test_pairs_that_cannot_be_replayed_are_left_out() -> None:
     assert found.advice[0].check.problem is None  # type: ignore[union-attr]
     for policies, splits in (("prob,dgl", "even,expected"), ("prob,age", "expected")):
         with pytest.raises(SpecError, match=r"split expected goes by .* \(policy prob\)"):
-            engine.sweep_tables(*one.tables, policies=policies, splits=splits, **told)
+            winnow.sweep(*one.tables, policies=policies, splits=splits, **told)
 
 
 def test_every_named_split_is_swept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from lookup_cases import cases as lookup_streams
 from spark_cases import drawn, write
 from thorough import guards, repeats
 
-import engine
+import winnow
 from engine.commands import main
 
 pytestmark = guards(
@@ -192,7 +192,7 @@ def test_a_look_up_of_data_frames_is_the_local_one(cluster: Cluster, tmp_path: P
     how = {"on": "k", "time": "t", "importance": "w", "fact_on": "a", "columns": "ids"}
     paths = {name: str(tmp_path / f"{name}.parquet") for name in ("stream", "fact")}
     right(cluster.run(kind="lookup", **paths, options=how, out=str(tmp_path / "out")))
-    local = engine.lookup_tables(stream_table, fact, **how).outputs
+    local = winnow.lookup(stream_table, fact, **how).outputs
     assert local.num_rows
     order = [("row", "ascending"), ("fact_row", "ascending")]
     found = pq.read_table(tmp_path / "out").select(local.column_names).sort_by(order)

@@ -13,6 +13,7 @@ from fact_job_cases import JOIN, NAMES, Case, as_log, case, fact_table, in_type,
 from spark_cases import DGL
 
 import engine
+import winnow
 from engine.runtime.errors import InputError, SpecError
 from spark_plugin.dataframe import replay
 from spark_plugin.executor import SparkExecutor
@@ -21,7 +22,7 @@ from spark_plugin.versions import collected, frame_of
 
 def archived(one: Case, **options: Any) -> list[tuple[Any, ...]]:
     given = JOIN | NAMES | DGL | {"fact": fact_table(one.facts)} | options
-    return rows_of(engine.replay_tables(*one.tables, **given).outputs)
+    return rows_of(winnow.replay(*one.tables, **given).outputs)
 
 
 def framed(spark: Any, one: Case, folder: Path, **options: Any) -> pa.Table:
@@ -73,7 +74,7 @@ def test_attributes_of_any_type(spark: Any, kinds: tuple[str, str]) -> None:
         frames.append(frame_of(spark, numbered).repartition(2 + number))
     given: Any = JOIN | NAMES | DGL | {"fact": frames[2], "row": "number", "fact_row": "number"}
     found = collected(replay(frames[0], frames[1], lanes=3, memory=18, **given))
-    same = engine.replay_tables(*sides, fact=fact, lanes=3, memory=18, **(JOIN | NAMES | DGL))
+    same = winnow.replay(*sides, fact=fact, lanes=3, memory=18, **(JOIN | NAMES | DGL))
     assert rows_of(found) == rows_of(same.outputs)
 
 
@@ -92,7 +93,7 @@ def test_a_log_of_changes_and_times_with_a_zone(spark: Any, tmp_path: Path) -> N
         "fact_left": "a", "fact_right": "b", "fact_op": "op", "fact_time": "at", "fact_id": "n",
         "window": "9min", "memory": 12, "policy": "dgl",
     }  # fmt: skip
-    expected = rows_of(engine.replay_tables(*tables[:2], fact=tables[2], **given).outputs)
+    expected = rows_of(winnow.replay(*tables[:2], fact=tables[2], **given).outputs)
     frames = []
     for name, table in zip(("left", "right", "fact"), tables, strict=True):
         pq.write_table(table, tmp_path / f"{name}.parquet")
@@ -111,10 +112,10 @@ def test_archives_by_the_executor(spark: Any, tmp_path: Path) -> None:
     )
     assert (spread["lower"], spread["upper"]) == (local["lower"], local["upper"])
     cells = [
-        engine.sweep_archives(
+        winnow.sweep(
             paths["left"], paths["right"], windows=9, policies="dgl,simp", memory="10%,50%",
             executor=executor, **{k: v for k, v in given.items() if k not in {"window", "memory"}},
-        ).table.select(["outputs", "importance", "exact_outputs"])
+        ).outputs.select(["outputs", "importance", "exact_outputs"])
         for executor in (None, SparkExecutor(spark))
     ]  # fmt: skip
     assert cells[0].equals(cells[1])

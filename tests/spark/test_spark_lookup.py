@@ -19,7 +19,7 @@ from lookup_cases import FACT, IDS, ON, cases
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 from thorough import repeats
 
-from engine import lookup_tables
+import winnow
 from engine.runtime.errors import InputError, SpecError
 from spark_plugin.lookup import lookup
 from spark_plugin.versions import collected
@@ -30,7 +30,7 @@ SORT = [("row", "ascending"), ("fact_row", "ascending")]
 def clean(seed: int) -> tuple[pa.Table, pa.Table]:
     """Return a stream and facts, of which none is bad; duplicates and nulls stay."""
     stream, fact = cases(seed)
-    aside = lookup_tables(stream, fact, **ON, **FACT, bad_rows="quarantine").rejected[1]
+    aside = winnow.lookup(stream, fact, **ON, **FACT, bad_rows="quarantine").rejected.get("fact")
     keep = np.ones(fact.num_rows, np.bool_)
     if aside is not None:
         keep[aside.column("row").to_numpy()] = False
@@ -49,10 +49,10 @@ def write(folder: Path, stream: pa.Table, fact: pa.Table) -> tuple[str, str]:
 
 
 def check(spark: Any, folder: Path, stream: pa.Table, fact: pa.Table, **how: Any) -> Any:
-    """Hold the DataFrame's rows against those of `lookup_tables`."""
+    """Hold the DataFrame's rows against those of `winnow.lookup`."""
     own = {name: how.pop(name) for name in ("broadcast", "columns") if name in how}
     paths = write(folder, stream, fact)
-    expected = lookup_tables(stream, fact, columns=own.get("columns", "all"), **how).outputs
+    expected = winnow.lookup(stream, fact, columns=own.get("columns", "all"), **how).outputs
     left, right = (spark.read.parquet(path) for path in paths)
     frame = lookup(left.repartition(3), right.repartition(2), **own, **how)
     found = collected(frame).sort_by(SORT)
@@ -247,7 +247,7 @@ def test_a_stream_is_joined_batch_by_batch(spark: Any, tmp_path: Path, form: str
     assert len(query.recentProgress) >= 4
     assert not any(progress["stateOperators"] for progress in query.recentProgress)
     found = collected(spark.table(name)).sort_by(SORT)
-    expected = lookup_tables(stream, fact, **how).outputs.drop_columns(["stream_list"])
+    expected = winnow.lookup(stream, fact, **how).outputs.drop_columns(["stream_list"])
     assert expected.num_rows
     assert found.column_names == expected.column_names
     assert found.to_pylist() == expected.to_pylist()

@@ -13,10 +13,10 @@ import pytest
 from multijoin_cases import CASES, NAMES, WINDOWS, expected, found
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
-from engine.api.multijoin import multijoin as of_tables
 from engine.runtime.errors import InputError, SpecError
 from spark_plugin.multijoin import Query, multijoin
 from spark_plugin.versions import collected
+from winnow import multijoin as of_tables
 
 SHED = {"basic_window": 2, "adapt_every": 6}
 UNKNOWN = ("coded", "terms", "unsigned", "f16")

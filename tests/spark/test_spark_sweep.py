@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from sweep_cases import COMMON, FIGURES, drifting, steady, swept
+from sweep_cases import FIGURES, drifting, steady, swept
 
 from engine.jobs.sweep.cells import Cell, cost, deal
 from engine.lanes.profile import LaneProfile, SideProfile
@@ -15,7 +15,6 @@ from engine.policies import POLICIES
 from engine.replay.settings import ReplaySettings
 from spark_plugin import submit
 from spark_plugin.executor import SparkExecutor
-from spark_plugin.sweep import sweep
 
 
 class Watched(SparkExecutor):
@@ -103,14 +102,6 @@ def test_the_command_line_sweeps_on_spark_with_nothing_installed(
     expected = swept(folder, policies="dgl,simp", memory="25%:100%:25%").table
     assert written.select(FIGURES).equals(expected.select(FIGURES))
     assert spark.version
-
-
-def test_the_plugins_own_call_takes_the_session_there_is(spark: Any, folder: Path) -> None:
-    given: Any = COMMON | {"windows": 9, "memory": "50%", "policies": "dgl"}
-    files = [folder / f"{side}.parquet" for side in ("left", "right")]
-    found = sweep(*files, cache=folder / "cache", session=spark, **given)
-    expected = swept(folder, memory="50%", policies="dgl").table
-    assert found.table.select(FIGURES).equals(expected.select(FIGURES))
 
 
 def cells_of(policies: list[str]) -> list[Cell]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import engine
+import winnow
 from engine.generate import (
     AgeCurveSpec,
     ZipfSpec,
@@ -45,8 +45,8 @@ def allocated(
     folder: Path, memory: Any, *joins: dict[str, Any], executor: Executor | None = None, **more: Any
 ) -> dict[str, Any]:
     """Divide a memory over joins and return the report."""
-    return engine.allocate_joins(
+    return winnow.allocate(
         {"memory": memory, "join": list(joins)} | more,
         cache=folder / "cache",
         executor=executor or ThreadExecutor(2),
-    )
+    ).report

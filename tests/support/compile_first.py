@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import quick_java
 from thorough import of_each_kind
 
-import engine
+import winnow
 from engine.commands.warm import POLICIES
 from engine.replay import common
 
@@ -38,14 +38,14 @@ THROUGH: dict[str, Any] = {"fact": FACT, "fact_left": "a", "fact_right": "b"}
 def equal_keys() -> None:
     """Compile replays, counts and bounds of equi-joins."""
     for policy in POLICIES if of_each_kind() else (AUTO,):
-        engine.replay_tables(STREAM, STREAM, policy=policy, **JOIN)
-    engine.bound_tables(STREAM, STREAM, **JOIN)
+        winnow.replay(STREAM, STREAM, policy=policy, **JOIN)
+    winnow.bound(STREAM, STREAM, **JOIN)
 
 
 def one_memory() -> None:
     """Compile replays in one memory for both sides, by equal keys and through facts."""
     for through in ({}, THROUGH) if of_each_kind() else ():
-        engine.replay_tables(STREAM, STREAM, policy="yield", split="pooled", **JOIN, **through)
+        winnow.replay(STREAM, STREAM, policy="yield", split="pooled", **JOIN, **through)
 
 
 def by_pairs() -> None:
@@ -61,17 +61,17 @@ def by_pairs() -> None:
     both = {"left": STREAM, "right": STREAM}
     join: dict[str, Any] = {"time": "t", "window": 2, "columns": "ids", "policy": "prob"}
     for predicate in ("band:v:1", "distance:v:1"):
-        engine.multijoin_streams(both, predicate=predicate, memory=2, **join)
+        winnow.multijoin(both, predicate=predicate, memory=2, **join)
     common.Kernels.__init__ = made  # type: ignore[method-assign]
 
 
 def through_facts() -> None:
     """Compile replays through facts, of two streams and of several, and look-ups."""
     for policy in ("yield", "prob") if of_each_kind() else (AUTO,):
-        engine.replay_tables(STREAM, STREAM, policy=policy, **JOIN, **THROUGH)
-    engine.lookup_tables(STREAM, FACT, on="k", time="t", fact_on="a")
+        winnow.replay(STREAM, STREAM, policy=policy, **JOIN, **THROUGH)
+    winnow.lookup(STREAM, FACT, on="k", time="t", fact_on="a")
     for split in ("even", "pooled"):
-        engine.replay_streams(
+        winnow.replay_streams(
             {"a": STREAM, "b": STREAM}, FACT, on="k", time="t", window=2, memory=4, policy="dgl",
             split=split,
         )  # fmt: skip
@@ -80,8 +80,8 @@ def through_facts() -> None:
 def samples() -> None:
     """Compile samples within a memory, and of tuples with one probability."""
     sample: dict[str, Any] = {"on": "k", "time": "t", "window": 2, "aggregates": "sum(left.v)"}
-    engine.sample_tables(STREAM, STREAM, memory=2, method="bottom-k", **sample)
-    engine.sample_tables(STREAM, STREAM, fraction=0.5, method="uniform", **sample)
+    winnow.sample(STREAM, STREAM, memory=2, method="bottom-k", **sample)
+    winnow.sample(STREAM, STREAM, fraction=0.5, method="uniform", **sample)
 
 
 def several_streams() -> None:
@@ -90,12 +90,12 @@ def several_streams() -> None:
     join: dict[str, Any] = {"time": "t", "window": 2, "columns": "ids"}
     shed = {"throttle": 0.5, "basic_window": 1, "adapt_every": 1, "shred": 1.0}
     for predicate in ("band:v:1", "equi:k"):
-        engine.multijoin_streams(streams, predicate=predicate, **join)
+        winnow.multijoin(streams, predicate=predicate, **join)
         for probe in ("scan", "index"):
-            engine.multijoin_streams(streams, predicate=predicate, probe=probe, **join, **shed)
-    engine.multijoin_streams(streams, predicate="equi:k", method="eager-nlj", **join)
+            winnow.multijoin(streams, predicate=predicate, probe=probe, **join, **shed)
+    winnow.multijoin(streams, predicate="equi:k", method="eager-nlj", **join)
     shed |= {"throttle": None, "capacity": 10.0}
-    engine.multijoin_streams(streams, predicate="band:v:1", **join, **shed)
+    winnow.multijoin(streams, predicate="band:v:1", **join, **shed)
 
 
 def classes_of_spark() -> None:

@@ -116,9 +116,12 @@ def case(seed: int, rows: int = 150) -> Case:
 
 
 def rows_of(outputs: pa.Table) -> list[tuple[Any, ...]]:
-    """Return outputs as the oracle has them, without weights."""
-    names = ("left_row", "right_row", "ts", "importance", "fact_row")
-    found = zip(*(outputs.column(name).to_pylist() for name in names), strict=True)
+    """Return outputs as the oracle has them, times in ticks, without weights."""
+    columns = [
+        outputs.column(name) for name in ("left_row", "right_row", "ts", "importance", "fact_row")
+    ]
+    columns[2] = columns[2].cast(pa.int64())
+    found = zip(*(column.to_pylist() for column in columns), strict=True)
     return sorted(found, key=lambda o: (o[2], o[0], o[1], o[4]))
 
 

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import grubjoin_cases
 import naive_grubjoin as oracle
 import numpy as np
-from grubjoin_cases import MEETS, PURPOSES, Configure, ages_of, tuples_of
-from multiway_cases import PREDICATES, random_streams
+from grubjoin_cases import Configure, Done
+from multiway_cases import PREDICATES
 from naive_multijoin import Member, pair_meets
 
-from engine.multiway.harvest.adapt import setting_of
 from engine.multiway.harvest.indexed_prober import IndexedProber
 from engine.multiway.harvest.indexes import entries_of
 from engine.multiway.harvest.learner import Indexed, Learnt
-from engine.multiway.harvest.operator import GrubJoin
-from engine.multiway.harvest.prober import MakeProber
-from engine.multiway.harvest.settings import HarvestSettings
-from engine.multiway.streams import MultiStreams, windows_of
-from engine.runtime.randomness import uniforms
+from engine.runtime.jit import Floats
 
 
 def looked_up(kind: str, x: Any, u: Any) -> int:
@@ -119,84 +115,32 @@ class ConfigureIndexed(Configure):
         """Take note of who counts, and of the entries of a tuple of each stream."""
         self.operator, self.entries = operator, entries
 
-    def __call__(self, state: oracle.State) -> oracle.Setting:
-        """Return what is in force from the adaptation on."""
-        windows, orders, settings = self.fixed
-        self.comparisons += state.comparisons
-        self.passes += state.passes
-        pushes = np.array(state.pushes)
-        self.rates = np.where(pushes > 0, pushes / state.interval, self.rates)
-        histograms = np.array([own.counts for own in state.histograms], np.float64)
-        learnt = Learnt(
-            histograms, self.comparisons, self.passes, self.rates, ages_of(state),
-            Indexed(self.operator.candidates, self.entries),
-        )  # fmt: skip
-        chosen = setting_of(learnt, windows, orders, state.z, settings)
-        rankings = [[hop.tolist() for hop in hops] for hops in chosen.rankings]
-        return oracle.Setting(chosen.counts.tolist(), rankings)
+    def _learnt(self, histograms: Floats, ages: Floats) -> Learnt:
+        indexed = Indexed(self.operator.candidates, self.entries)
+        return super()._learnt(histograms, ages)._replace(indexed=indexed)
 
 
-def prober_of(basic_window: int, threads: int) -> MakeProber:
-    """Return what makes probers of a number of threads."""
+def both(seed: int, kind: str, sizes: tuple[int, ...], **given: Any) -> Done:
+    """Run a join in both ways, as `grubjoin_cases.both` has it."""
+    made: list[Any] = []
 
-    def make(*own: Any) -> IndexedProber:
-        streams, rules, predicate, whole = own
-        return IndexedProber(streams, rules, predicate, whole, basic_window, threads)
+    def prober(*own: Any) -> IndexedProber:
+        return IndexedProber(*own[:-1], given["basic_window"], own[-1])
 
-    return make
+    def ready(operator: IndexedOperator, configure: ConfigureIndexed, streams: Any) -> None:
+        operator.kind = kind
+        configure.of(operator, entries_of(streams, PREDICATES[kind]))
+        made.extend((operator, configure))
 
-
-def rows_of(join: GrubJoin, streams: MultiStreams) -> list[Any]:
-    """Run a join; return its outputs as the oracle has them."""
-    rows = []
-    for part in join.run():
-        latest = streams.ts[part.members].max(axis=1)
-        for places, ts, importance in zip(part.members, latest, part.importance, strict=True):
-            rows.append((tuple(streams.row[places].tolist()), int(ts), float(importance)))
-    return sorted(rows, key=lambda row: (row[1], row[0]))
-
-
-def both(
-    seed: int, kind: str, sizes: tuple[int, ...], *, graph: str = "clique", combine: str = "min",
-    start: int | None = None, keep: list[float] | None = None, window: int = 12, span: int = 60,
-    threads: int = 1, **given: Any,
-) -> tuple[GrubJoin, list[Any], oracle.Harvest]:  # fmt: skip
-    """Run a join in both ways; return the engine's, its rows, and the oracle's."""
-    streams = random_streams(seed, sizes, kind, span=span)
-    m = len(sizes)
-    rng = np.random.default_rng(seed)
-    orders = [rng.permutation([j for j in range(m) if j != i]).tolist() for i in range(m)]
-    windows = windows_of(rng.integers(max(0, window - 5), window + 6, m).tolist())
-    settings = HarvestSettings(forget=1.0, buckets=2, probe="index", **given)
-    join = GrubJoin(
-        streams, windows, PREDICATES[kind], settings, orders, graph=graph, combine=combine,
-        start_ts=start, keep=keep,
-        prober=prober_of(settings.basic_window, threads),
+    found = grubjoin_cases.both(
+        seed, kind, sizes, make=prober, operator_of=IndexedOperator,
+        configure_of=ConfigureIndexed, ready=ready, probe="index", **{"scores": "ages"} | given,
     )  # fmt: skip
-    rows = rows_of(join, streams)
-    draws = {
-        name: [uniforms(settings.seed, own, i, streams.row[streams.part(i)]) for i in range(m)]
-        for name, own in PURPOSES.items()
-    }
-    configure = ConfigureIndexed(windows, orders, settings)
-    operator = IndexedOperator(
-        tuples_of(streams, kind), [("ticks", int(w)) for w in windows.size], MEETS[kind], graph,
-        orders=orders, basic=settings.basic_window, capacity=settings.capacity,
-        per_second=settings.per_second, buffer=settings.buffer if settings.capacity else None,
-        delta=settings.adapt_every, gamma=settings.boost, throttle=settings.throttle,
-        omega=settings.shred, buckets=join._learner.learnt.histograms.shape[1],  # noqa: SLF001
-        draws=lambda purpose, stream, row: float(draws[purpose][stream][row]), keep=keep,
-        conserve=settings.admission == "conserve",
-        configure=configure if settings.shedding == "harvest" else None,
-        combine=combine, start_ts=start,
-    )  # fmt: skip
-    operator.kind = kind
-    configure.of(operator, entries_of(streams, PREDICATES[kind]))
-    naive = operator.run()
-    learnt = join._learner.learnt  # noqa: SLF001
+    operator, configure = made
+    learnt = found[0]._learner.learnt  # noqa: SLF001
     assert learnt.indexed is not None
     assert (
         learnt.comparisons.tolist() == (configure.comparisons + operator.hop_comparisons).tolist()
     )
     assert learnt.indexed.candidates.tolist() == operator.candidates.tolist()
-    return join, rows, naive
+    return found

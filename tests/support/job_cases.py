@@ -11,6 +11,7 @@ import naive
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from options_given import line_of
 
 from engine.archives.moments import in_ticks
 from engine.archives.roles import Roles
@@ -86,11 +87,7 @@ def arguments(folder: Path, **options: Any) -> list[str]:
         "cache": folder / "cache",
         "policy": None if options.get("plan") else "dgl",
     } | options
-    words = ["replay"]
-    for name, value in settled.items():
-        given = value if isinstance(value, list) else [] if value is None else [value]
-        words += [f"--{name.replace('_', '-')}={one}" for one in given]
-    return words
+    return line_of("replay", settled)
 
 
 class Result(NamedTuple):
@@ -109,9 +106,10 @@ def read(folder: Path) -> Result:
 
 
 def outputs_of(dataset: pa.Table) -> list[Output]:
-    """Return outputs in the oracle's order."""
-    columns = [dataset.column(name).to_pylist() for name in ("left_row", "right_row", "ts")]
-    outputs = zip(*columns, dataset.column("importance").to_pylist(), strict=True)
+    """Return outputs in the oracle's order, their times in ticks."""
+    columns = [dataset.column(name) for name in ("left_row", "right_row", "ts", "importance")]
+    columns[2] = columns[2].cast(pa.int64())
+    outputs = zip(*(column.to_pylist() for column in columns), strict=True)
     return sorted(outputs, key=lambda o: (o[2], o[0], o[1]))
 
 

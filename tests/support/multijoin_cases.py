@@ -15,6 +15,7 @@ import naive_vectors as vectors
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from options_given import line_of
 
 from engine.commands import main
 
@@ -282,11 +283,7 @@ def words(folder: Path, case: Case = CASES["int"], **options: Any) -> list[str]:
         "out": folder / "out",
         "report": folder / "report.json",
     } | options
-    command = ["multijoin"]
-    for name, value in settled.items():
-        given = value if isinstance(value, list) else [] if value is None else [value]
-        command += [f"--{name.replace('_', '-')}={one}" for one in given]
-    return command
+    return line_of("multijoin", settled)
 
 
 class Joined(NamedTuple):

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from job_cases import Rows, table
 from naive import MASK32, philox4x32
 
-from engine.api.profile import profile_archives
+import winnow
 from engine.models.profile.model import ArrivalProfile
 
 Tuples = list[tuple[int, Any, float, int]]
@@ -34,9 +34,9 @@ def written(folder: Path, left: Rows, right: Rows) -> None:
 def profiled(folder: Path, **options: Any) -> ArrivalProfile:
     """Profile the archives in `folder`."""
     given: dict[str, Any] = {"on": "k", "time": "t", "importance": "i", "window": 9} | options
-    return profile_archives(
+    return winnow.profile(
         folder / "left.parquet", folder / "right.parquet", cache=folder / "cache", **given
-    )
+    ).profile
 
 
 def draw(seed: int) -> Any:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from job_cases import MEMORY, WINDOW, Rows
 from naive_sampling import Sample
+from options_given import line_of
 
 from engine.commands import main
 
@@ -34,12 +35,7 @@ def arguments(folder: Path, **options: Any) -> list[str]:
         "report": folder / "report.json",
         "cache": folder / "cache",
     } | options
-    words = ["sample"]
-    for name, value in settled.items():
-        given = value if isinstance(value, list) else [] if value is None else [value]
-        option = f"--{name.replace('_', '-')}"
-        words += [option if one is True else f"{option}={one}" for one in given]
-    return words
+    return line_of("sample", settled)
 
 
 class Result(NamedTuple):

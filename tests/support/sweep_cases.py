@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from job_cases import table
 from options_given import job_of
 
-from engine.api.sweep import sweep_archives
+import winnow
 from engine.jobs.replay.run import run_replay
 from engine.jobs.sweep.run import SweepResult
 from engine.runtime.executors import Executor, SerialExecutor, ThreadExecutor
@@ -26,13 +26,14 @@ FIGURES = (
 def swept(folder: Path, executor: Executor | None = None, **options: Any) -> SweepResult:
     """Sweep the archives in `folder`."""
     given: dict[str, Any] = COMMON | {"windows": 9, "memory": 12} | options
-    return sweep_archives(
+    found = winnow.sweep(
         folder / "left.parquet",
         folder / "right.parquet",
         cache=folder / "cache",
         executor=executor or ThreadExecutor(2),
         **given,
     )
+    return SweepResult(found.outputs, found.advice, found.report)
 
 
 def alone(folder: Path, line: dict[str, Any], params: Any, **options: Any) -> dict[str, Any]:

@@ -74,9 +74,10 @@ def serve(place: str) -> int:
     import pyarrow.parquet  # noqa: F401, PLC0415
 
     import engine.commands.line  # noqa: PLC0415
+    import winnow  # noqa: PLC0415
 
     engine.commands.line.all_commands()
-    _ = engine.replay_tables
+    _ = winnow.replay
     warnings.simplefilter("ignore")
     gc.freeze()
     with socket.socket(socket.AF_UNIX) as door, selectors.DefaultSelector() as either:

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from engine.api.multijoin import multijoin
 from engine.device import multiway
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.errors import DeviceError
 from gpu_kernels.devices import Choice, SimulatedDevice
 from gpu_kernels.harvest.on_device import DeviceHarvest
+from winnow import multijoin
 
 JOIN = {
     "predicate": "band:v:1", "time": "t", "window": 8, "basic_window": 2, "adapt_every": 5,

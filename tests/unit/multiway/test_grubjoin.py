@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import naive_grubjoin as oracle
 import numpy as np
 import pytest
-from grubjoin_cases import MEETS, PURPOSES, Configure, tuples_of
+from grubjoin_cases import both, check
 from interpreted_too import only_interpreted
 from multiway_cases import PREDICATES, random_streams
 
@@ -18,60 +16,6 @@ from engine.multiway.harvest.operator import GrubJoin
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import windows_of
 from engine.runtime.errors import SpecError
-from engine.runtime.randomness import uniforms
-
-
-def both(
-    seed: int, kind: str, sizes: tuple[int, ...], *, graph: str = "clique", combine: str = "min",
-    start: int | None = None, keep: list[float] | None = None, window: int = 12, span: int = 60,
-    threads: int = 1, distinct: int = 4, make: Callable[..., Any] = CpuProber, **given: Any,
-) -> tuple[GrubJoin, list[Any], oracle.Harvest]:  # fmt: skip
-    """Run a join in both ways; return the engine's, its rows, and the oracle's."""
-    streams = random_streams(seed, sizes, kind, span=span, distinct=distinct)
-    m = len(sizes)
-    rng = np.random.default_rng(seed)
-    orders = [rng.permutation([j for j in range(m) if j != i]).tolist() for i in range(m)]
-    windows = windows_of(rng.integers(max(0, window - 5), window + 6, m).tolist())
-    given.setdefault("scores", ["ages", "streams"][seed % 2])
-    settings = HarvestSettings(forget=1.0, buckets=2, **given)
-    join = GrubJoin(
-        streams, windows, PREDICATES[kind], settings, orders, graph=graph, combine=combine,
-        start_ts=start, keep=keep, prober=lambda *own: make(*own, threads),
-    )  # fmt: skip
-    rows = []
-    for part in join.run():
-        latest = streams.ts[part.members].max(axis=1)
-        for places, ts, importance in zip(part.members, latest, part.importance, strict=True):
-            rows.append((tuple(streams.row[places].tolist()), int(ts), float(importance)))
-    draws = {
-        name: [uniforms(settings.seed, own, i, streams.row[streams.part(i)]) for i in range(m)]
-        for name, own in PURPOSES.items()
-    }
-    operator = oracle.Operator(
-        tuples_of(streams, kind), [("ticks", int(w)) for w in windows.size], MEETS[kind], graph,
-        orders=orders, basic=settings.basic_window, capacity=settings.capacity,
-        per_second=settings.per_second, buffer=settings.buffer if settings.capacity else None,
-        delta=settings.adapt_every, gamma=settings.boost, throttle=settings.throttle,
-        omega=settings.shred, buckets=join._learner.learnt.histograms.shape[1],  # noqa: SLF001
-        draws=lambda purpose, stream, row: float(draws[purpose][stream][row]), keep=keep,
-        conserve=settings.admission == "conserve",
-        configure=Configure(windows, orders, settings) if settings.shedding == "harvest" else None,
-        combine=combine, start_ts=start,
-    )  # fmt: skip
-    return join, sorted(rows, key=lambda row: (row[1], row[0])), operator.run()
-
-
-def check(join: GrubJoin, rows: list[Any], naive: oracle.Harvest) -> None:
-    assert rows == naive.outputs
-    assert (join.outputs, join.comparisons) == (len(naive.outputs), naive.comparisons)
-    assert join.pushes.tolist() == naive.pushes
-    assert join.pops.tolist() == naive.pops
-    assert join.drops.tolist() == naive.dropped
-    assert join.shed.tolist() == naive.shed
-    assert join.peak == naive.peak
-    assert join.importance == pytest.approx(sum(row[2] for row in rows), rel=1e-12)
-    bucket_counts = [own.counts for own in naive.histograms[1:]]
-    assert join._learner.learnt.histograms[1:].tolist() == bucket_counts  # noqa: SLF001
 
 
 @pytest.mark.parametrize("kind", list(PREDICATES))

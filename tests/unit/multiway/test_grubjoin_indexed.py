@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from indexed_cases import both, rows_of
+from grubjoin_cases import check, rows_of
+from indexed_cases import both
 from multiway_cases import PREDICATES, random_streams
-from test_grubjoin import check
 
 from engine.multiway.harvest import speculation
 from engine.multiway.harvest.indexes import INDEXED, Indexes

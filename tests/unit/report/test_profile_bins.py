@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import engine
+import winnow
 from engine.report.charts import Lines
 from engine.report.profile_bins import ages_of, lags_of, rates_of
 from engine.report.profile_charts import profile_shown
@@ -24,7 +24,7 @@ def streams(seconds: int = 600, unit: int = SECOND) -> list[pa.Table]:
 
 @pytest.mark.parametrize("window", [59, 61, 150, 2])
 def test_no_bin_is_finer_than_the_steps_of_the_times(window: int) -> None:
-    found = engine.profile_tables(*streams(), on="k", time="t", window=f"{window}s")
+    found = winnow.profile(*streams(), on="k", time="t", window=f"{window}s").profile
     assert found.step == SECOND
     edges, matches = lags_of(found)
     assert np.diff(edges).min() >= SECOND
@@ -40,8 +40,8 @@ def test_no_bin_is_finer_than_the_steps_of_the_times(window: int) -> None:
 
 
 def test_the_plots_of_seconds_in_microseconds_are_those_of_seconds() -> None:
-    fine = engine.profile_tables(*streams(), on="k", time="t", window="60s")
-    coarse = engine.profile_tables(*streams(unit=1), on="k", time="t", window=60, time_unit="s")
+    fine = winnow.profile(*streams(), on="k", time="t", window="60s").profile
+    coarse = winnow.profile(*streams(unit=1), on="k", time="t", window=60, time_unit="s").profile
     assert coarse.step == 1
     pairs = zip(profile_shown(fine).drawn(), profile_shown(coarse).drawn(), strict=True)
     for one, other in pairs:
@@ -58,7 +58,7 @@ def test_the_matches_of_one_tick_do_not_hide_the_others() -> None:
     at = [np.sort(rng.integers(0, 600 * SECOND, 600)) for _ in range(2)]
     at[0][:300] = at[1][:300]
     tables = [pa.table({"t": pa.array(own, pa.timestamp("us")), "k": [1] * 600}) for own in at]
-    found = engine.profile_tables(*tables, on="k", time="t", window="60s")
+    found = winnow.profile(*tables, on="k", time="t", window="60s").profile
     assert found.step == 1
     [lags] = [one for one in profile_shown(found).drawn() if one.title.startswith("Matches by lag")]
     assert isinstance(lags, Lines)
