@@ -153,9 +153,7 @@ def replay(left: DataFrame, right: DataFrame, **options: Any) -> InSpark:  # noq
 
     def report() -> dict[str, Any]:
         every = dataframe.replay(left, right, **(exact | {"columns": "ids"}))
-        kind = type(left.schema[time].dataType) if time in left.columns else None
-        unit, zone = _CLOCKS.get(kind, (options.get("time_unit") or "tick", None))
-        return {**_against(every, found), "window": {"tick": unit, "zone": zone}}
+        return _against(every, found) | _window(left, time, options)
 
     return InSpark(_timed(found, left, time), report, losses_over_time)
 
@@ -163,6 +161,13 @@ def replay(left: DataFrame, right: DataFrame, **options: Any) -> InSpark:  # noq
 _CLOCKS: Mapping[type | None, tuple[str, str | None]] = {
     TimestampType: ("us", "UTC"), TimestampNTZType: ("us", None), DateType: ("day", None),
 }  # fmt: skip
+
+
+def _window(source: DataFrame, time: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a report says of ticks: those of a stream's times."""
+    kind = type(source.schema[time].dataType) if time in source.columns else None
+    unit, zone = _CLOCKS.get(kind, (options.get("time_unit") or "tick", None))
+    return {"window": {"tick": unit, "zone": zone}}
 
 
 class _Tally(NamedTuple):
@@ -216,9 +221,7 @@ def multijoin(streams: Mapping[str, DataFrame], **options: Any) -> InSpark:  # n
 
     def report() -> dict[str, Any]:
         every = joins.multijoin(streams, **(exact | {"columns": "ids"}))
-        kind = type(first.schema[time].dataType)
-        unit, zone = _CLOCKS.get(kind, (options.get("time_unit") or "tick", None))
-        return {**_against(every, found), "window": {"tick": unit, "zone": zone}}
+        return _against(every, found) | _window(first, time, options)
 
     return InSpark(_timed(found, first, time), report, losses_over_time, "multijoin")
 

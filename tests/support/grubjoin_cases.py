@@ -103,7 +103,7 @@ def both(
     seed: int, kind: str, sizes: tuple[int, ...], *, graph: str = "clique", combine: str = "min",
     start: int | None = None, keep: list[float] | None = None, window: int = 12, span: int = 60,
     threads: int = 1, distinct: int = 4, make: Callable[..., Any] = CpuProber,
-    operator_of: Callable[..., Any] = oracle.Operator, configure_of: Any = Configure,
+    operator_of: Callable[..., Any] | None = None, configure_of: Any = Configure,
     ready: Callable[[Any, Any, MultiStreams], None] | None = None, **given: Any,
 ) -> Done:  # fmt: skip
     """Run a join in both ways.
@@ -113,7 +113,7 @@ def both(
     make : callable
         Makes the prober, of what `MakeProber` is given and the number of threads.
     operator_of, configure_of : callable
-        Make the oracle, and what gives it its settings.
+        Make the oracle, if it is another one, and what gives it its settings.
     ready : callable, optional
         Called with both, and the streams, before the oracle runs.
     **given
@@ -136,17 +136,21 @@ def both(
         for name, own in PURPOSES.items()
     }
     configure = configure_of(windows, orders, settings)
-    operator = operator_of(
-        tuples_of(streams, kind), [("ticks", int(w)) for w in windows.size], MEETS[kind], graph,
-        orders=orders, basic=settings.basic_window, capacity=settings.capacity,
-        per_second=settings.per_second, buffer=settings.buffer if settings.capacity else None,
-        delta=settings.adapt_every, gamma=settings.boost, throttle=settings.throttle,
-        omega=settings.shred, buckets=join._learner.learnt.histograms.shape[1],  # noqa: SLF001
-        draws=lambda purpose, stream, row: float(draws[purpose][stream][row]), keep=keep,
-        conserve=settings.admission == "conserve",
-        configure=configure if settings.shedding == "harvest" else None,
-        combine=combine, start_ts=start,
-    )  # fmt: skip
+    streams_told = tuples_of(streams, kind), [("ticks", int(w)) for w in windows.size]
+    rules = {
+        "orders": orders, "basic": settings.basic_window, "capacity": settings.capacity,
+        "per_second": settings.per_second, "delta": settings.adapt_every,
+        "buffer": settings.buffer if settings.capacity else None, "gamma": settings.boost,
+        "throttle": settings.throttle, "omega": settings.shred, "keep": keep,
+        "buckets": join._learner.learnt.histograms.shape[1],  # noqa: SLF001
+        "draws": lambda purpose, stream, row: float(draws[purpose][stream][row]),
+        "conserve": settings.admission == "conserve", "combine": combine, "start_ts": start,
+        "configure": configure if settings.shedding == "harvest" else None,
+    }  # fmt: skip
+    if operator_of is None:
+        operator = oracle.Operator(*streams_told, MEETS[kind], graph, **rules)
+    else:
+        operator = operator_of(*streams_told, MEETS[kind], graph, **rules)
     if ready is not None:
         ready(operator, configure, streams)
     return join, rows, operator.run()

@@ -249,9 +249,10 @@ class GrubJoin(HarvestState):
         why = layout.ADAPT
         while why != layout.DONE:
             before = int(clock.n[layout.POPPED])
+            cost = self._settings.cost(speculation.seconds, speculation.done)
             why = run_clock(
                 self._streams, self._rules, self._admitted, clock, self._order, self._stream_of,
-                self._t0, self._room, speculation.cost(self._settings), speculation.comparisons,
+                self._t0, self._room, cost, speculation.comparisons,
                 speculation.base,
             )  # fmt: skip
             after = int(clock.n[layout.POPPED])

@@ -102,10 +102,11 @@ class HarvestSettings:
         """Whether comparisons take time."""
         return self.capacity is not None or self.clock == "wall"
 
-    @property
-    def ticks_a_comparison(self) -> float:
-        """Virtual time that a comparison takes."""
-        return 0.0 if self.capacity is None else self.per_second / self.capacity
+    def cost(self, seconds: float, comparisons: int) -> float:
+        """Return the ticks that a comparison takes: by the capacity, or as measured so far."""
+        if self.clock == "virtual":
+            return 0.0 if self.capacity is None else self.per_second / self.capacity
+        return self.per_second * seconds / max(1, comparisons)
 
 
 def _option(name: str) -> str:

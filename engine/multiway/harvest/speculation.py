@@ -14,7 +14,6 @@ import numpy as np
 from engine.multiway.harvest import layout
 from engine.multiway.harvest.layout import Admitted, Clock, Flags, ProbeBatch, Probed, ReadPlan
 from engine.multiway.harvest.prober import Prober, no_results
-from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import MultiStreams
 from engine.runtime.jit import Ints
 
@@ -88,12 +87,6 @@ class Speculation:
         self.comparisons = self.probed.comparisons.sum(axis=1)
         clock.n[layout.SPECULATED] = self.base + self.batch.place.size
         self._batches = min(2 * self._batches, _MOST)
-
-    def cost(self, settings: HarvestSettings) -> float:
-        """Return the ticks that a comparison takes: by the capacity, or as measured so far."""
-        if settings.clock == "virtual":
-            return settings.ticks_a_comparison
-        return settings.per_second * self.seconds / max(1, self.done)
 
     def dropped(self) -> None:
         """Discard the results behind the tuple that was just dropped."""

@@ -179,10 +179,8 @@ class Timed:
         if plan is not self._plan and not same_plan(self._plan, plan):
             self._join = self._join._replace(plans=beside(self._join.plans, plan))
             self._read([self._plan, plan])
-        settings, until = self._settings, FOREVER
-        cost = settings.ticks_a_comparison
-        if settings.clock == "wall":
-            cost = settings.per_second * self._seconds / max(1, self._compared)
+        cost, until = self._settings.cost(self._seconds, self._compared), FOREVER
+        if self._settings.clock == "wall":
             until = int(self._clock.n[layout.POPPED]) + self._together
             self._together = min(2 * self._together, _MOST)
         begun, before = time.perf_counter(), self._compared_so_far()

@@ -68,8 +68,11 @@ def on_device(case: Case, variant: Variant) -> Outcome:
     return outcome
 
 
-def retained(case: Case, outcome: Outcome) -> list[tuple[int, list[int], list[int]]]:
-    """Return the rows in memory after every instant, from when each tuple was dropped."""
+def retained(case: Any, outcome: Outcome) -> list[tuple[int, list[int], list[int]]]:
+    """Return the rows in memory after every instant, from when each tuple was dropped.
+
+    `case` has both streams and `windows`, as a `Case` or a `Sampled`.
+    """
     streams = batch_of(case.left), batch_of(case.right)
     found = []
     for now in np.unique(np.r_[streams[0].ts, streams[1].ts]).tolist():

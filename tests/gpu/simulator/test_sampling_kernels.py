@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import lockstep
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from job_cases import streams
-from replay_cases import Run, batch_of, busy
+from replay_cases import Run, busy
 from replay_cases import run as replay
 from sampled_cases import (
     NAMES,
@@ -25,7 +24,7 @@ from sampled_cases import (
 )
 from sampled_cases import run as on_cpu
 from sweep_cases import FIGURES, drifting, swept
-from test_replay_kernels import VARIANTS, setting_of
+from test_replay_kernels import VARIANTS, retained, setting_of
 from thorough import THOROUGH
 
 from engine.device.replay import Outcome, load_lanes, replay_on_device
@@ -49,19 +48,6 @@ def on_device(case: Sampled, variant: Variant | None = None) -> Outcome:
     (found,) = replay_on_device(
         device, lanes, [sample_setting(case, columns)], record=True, choose=choose
     )
-    return found
-
-
-def retained(case: Sampled, outcome: Outcome) -> list[tuple[int, list[int], list[int]]]:
-    """Return the rows in memory after every instant, from when each tuple was dropped."""
-    sides = batch_of(case.left), batch_of(case.right)
-    found = []
-    for now in np.unique(np.r_[sides[0].ts, sides[1].ts]).tolist():
-        rows = []
-        for stream, until, window in zip(sides, outcome.until, case.windows, strict=True):
-            kept = (stream.ts <= now) & (now - stream.ts <= window) & (until > now)
-            rows.append(sorted(stream.row[kept].tolist()))
-        found.append((now, *rows))
     return found
 
 

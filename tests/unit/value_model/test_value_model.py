@@ -9,24 +9,17 @@ import naive_yield
 import numpy as np
 import pytest
 from job_cases import streams, winnow
-from replay_cases import Case, Rows, batch_of, expected, run
+from replay_cases import Case, Rows, batch_of, cut, expected, run
 from yield_cases import PROBES, lagged, regular
 
 from engine.replay.settings import ReplaySettings
 from engine.runtime.errors import SpecError
-from engine.runtime.streams import StreamBatch
 from engine.value_model.estimate import Estimate, Terms
 from engine.value_model.expected import class_of
 from engine.value_model.layout import nothing_seen
 from gpu_kernels.combine import COMBINES
 
 POLICIES_BESIDE = ("prob", "dgl", "dimpprob", "recent", "until_expiry")
-
-
-def cut(batch: StreamBatch, begin: int, end: int) -> StreamBatch:
-    """Return the rows that arrive from tick `begin` on and before `end`."""
-    low, high = np.searchsorted(batch.ts, [begin, end])
-    return StreamBatch(*(column[low:high] for column in batch))
 
 
 def estimated(left: Rows, right: Rows, terms: Terms, step: int) -> dict[str, list[float]]:
