@@ -33,10 +33,19 @@ _MODULES = {
     "engine.models.profile.model": ("ArrivalProfile",),
     "engine.multiway.predicate": ("register_theta",),
 }
+_INSTEAD = {
+    "allocate_joins": "allocate",
+    "multijoin_streams": "multijoin",
+    "sweep_archives": "sweep",
+    "profile_archives": "profile",
+    "replay_streams": "replay_streams",
+} | {f"{task}_tables": task for task in ("bound", "lookup", "profile", "replay", "sample", "sweep")}
+"""Functions of `winnow` that do what names of this package did."""
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is asked for
     for module, names in _MODULES.items():
         if name in names:  # numba takes a second
             return getattr(importlib.import_module(module), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    remedy = f": call winnow.{_INSTEAD[name]} instead" if name in _INSTEAD else ""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{remedy}")

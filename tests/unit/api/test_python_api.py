@@ -26,6 +26,7 @@ from job_cases import (
 from replay_cases import remaining
 
 import engine
+import winnow as the_package
 from engine.api.pairs import replay
 from engine.api.replay import replay_archives
 from engine.runtime.errors import InputError, SpecError
@@ -252,3 +253,11 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert engine.replay_archives is replay_archives
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = engine.nothing
+
+
+@pytest.mark.parametrize("name", sorted(engine._INSTEAD))  # noqa: SLF001 - names that are gone
+def test_names_that_are_gone_say_what_to_call_instead(name: str) -> None:
+    with pytest.raises(AttributeError, match="no attribute") as failure:
+        getattr(engine, name)
+    instead = str(failure.value).split("call winnow.")[1].split()[0]
+    assert callable(getattr(the_package, instead))
