@@ -52,7 +52,8 @@ def takes(command: Command) -> Callable[[Callable[P, R]], Callable[P, R]]:
             for name in keywords.keys() - known:
                 instead = command.instead.get(name)
                 hint = did_you_mean(name, known)
-                remedy = f": {instead}" if instead else f".{hint}" if hint else ""
+                lists = f": help({function.__name__}) lists all"
+                remedy = f": {instead}" if instead else f".{hint}" if hint else lists
                 raise TypeError(f"unexpected keyword {name!r}{remedy}")
             with command.as_keywords(), storing(command.storage(keywords)):
                 found = function(*args, **keywords)

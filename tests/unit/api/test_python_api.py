@@ -240,6 +240,10 @@ def test_nothing_is_left_behind(tables: list[pa.Table], monkeypatch: Any, tmp_pa
 def test_an_unknown_keyword_is_no_option() -> None:
     with pytest.raises(TypeError, match="unexpected keyword 'windw'"):
         replay_archives("a.parquet", "b.parquet", windw=3)  # type: ignore[call-arg]
+    with pytest.raises(
+        TypeError, match=r"unexpected keyword 'xyz': help\(replay_archives\) lists all"
+    ):
+        replay_archives("a.parquet", "b.parquet", xyz=3)  # type: ignore[call-arg]
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
