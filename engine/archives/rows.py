@@ -248,9 +248,23 @@ def _nests_dictionary(kind: pa.DataType) -> bool:
 
 
 def restored(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
-    """Return the table with the columns' types as they were before they were read."""
+    """Return the table with the columns' types as they were before they were read.
+
+    Dictionaries lose their order, which is not known any more.
+    """
     for at, field in enumerate(table.schema):
         kind = kinds.get(field.name, field.type)
         if kind != field.type:
-            table = table.set_column(at, field.name, table.column(at).cast(kind))
+            own = table.column(at)
+            own = _encoded(own, kind) if pt.is_dictionary(kind) else own.cast(kind)
+            table = table.set_column(at, field.name, own)
     return table
+
+
+def _encoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Return values as a dictionary; Arrow casts none but text to one."""
+    parts = [
+        pa.DictionaryArray.from_arrays(part.indices.cast(kind.index_type), part.dictionary)
+        for part in column.cast(kind.value_type).dictionary_encode().chunks
+    ]
+    return pa.chunked_array(parts, pa.dictionary(kind.index_type, kind.value_type))

@@ -129,6 +129,21 @@ def test_every_frame_gives_the_rows_of_its_table(
         assert texts == expected[f"{side}_item"].to_pylist()
 
 
+@pytest.mark.parametrize(
+    "values",
+    [[3, 1, None], [True, False, None], pd.to_datetime(["2024-05-02", "2024-05-01", None])],
+)
+def test_categories_are_of_any_type_and_lose_their_order(values: Any) -> None:
+    cells = pd.Categorical(values, ordered=True)
+    frame = pd.DataFrame({"at": [1, 2, 3], "item": cells, "size": cells})
+    found = winnow.replay(frame, frame, on="item", time="at", window=9)
+    kept = found.to_pandas()["left_size"]
+    assert kept.tolist() == list(cells[:2])
+    assert not kept.cat.ordered  # or the first to come would be the least
+    several = winnow.multijoin({"a": frame, "b": frame}, predicate="equi:item", time="at", window=9)
+    assert several.to_pandas()["b_size"].tolist() == list(cells[:2])
+
+
 def test_frames_of_two_kinds_join_and_a_fact_may_be_a_third(tmp_path: Path) -> None:
     fact = pd.DataFrame({"a": ["a", "b"], "b": ["b", "a"]})
     sides = FRAMES["path"](LEFT, tmp_path), pl.from_arrow(RIGHT)
