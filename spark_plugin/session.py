@@ -271,10 +271,25 @@ def _first_line(error: BaseException) -> str:
 
 
 def map_in_arrow(frame: DataFrame, function: ArrowFunction, schema: StructType | str) -> DataFrame:
-    """Return ``frame.mapInArrow(function, schema)`` without Spark's warnings."""
+    """Return ``frame.mapInArrow(function, schema)`` without Spark's warnings.
+
+    Spark reads names of columns as SQL does, and does not find those with a dot: they travel by
+    numbers.
+    """
+    names = frame.columns
+    if any("." in name or "`" in name for name in names):
+        frame = frame.toDF(*(f"c{i}" for i in range(len(names))))
+        function = _with_names(function, names)
     with quietly():
         mapped: DataFrame = frame.mapInArrow(function, schema)
     return mapped
+
+
+def _with_names(function: ArrowFunction, names: list[str]) -> ArrowFunction:
+    def named(source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return function(batch.rename_columns(names) for batch in source)
+
+    return named
 
 
 @contextmanager

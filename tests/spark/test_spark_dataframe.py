@@ -123,6 +123,13 @@ def test_keys_are_joined_as_in_the_archives(spark: Any, archives: Path, on: Any)
     check(spark, archives, on=on, lanes=3, memory="20%", policy="prob", columns="ids")
 
 
+def test_columns_have_names_that_spark_would_not_find_unquoted(spark: Any, tmp_path: Path) -> None:
+    names = {"k": "user.id", "t": "t`t", "i": "a b"}
+    sides = (drawn(seed, 120).select(NARROW).rename_columns(names) for seed in (5, 6))
+    write(tmp_path, *sides)
+    check(spark, tmp_path, on="user.id", time="t`t", importance="a b", lanes=3)
+
+
 def test_instants_of_one_local_time_are_different_keys(spark: Any, tmp_path: Path) -> None:
     """When clocks are set back, 01:30 comes twice."""
     twice = [dt.datetime(2024, 11, 3, hour, 30, tzinfo=dt.UTC) for hour in (5, 6)]
