@@ -37,6 +37,7 @@ from spark_plugin import lookup as lookups
 from spark_plugin import multijoin as joins
 from spark_plugin.accumulators import leave
 from spark_plugin.naming import jobs_named
+from spark_plugin.rows import session_zone
 from spark_plugin.versions import collected
 
 _SECONDS = "cast(cast(ts as decimal(20)) / 1000000 as decimal(18, 6))"
@@ -153,21 +154,19 @@ def replay(left: DataFrame, right: DataFrame, **options: Any) -> InSpark:  # noq
 
     def report() -> dict[str, Any]:
         every = dataframe.replay(left, right, **(exact | {"columns": "ids"}))
-        return _against(every, found) | _window(left, time, options)
+        return {**_against(every, found), "window": _clock(left, time, options)}
 
     return InSpark(_timed(found, left, time), report, losses_over_time)
 
 
-_CLOCKS: Mapping[type | None, tuple[str, str | None]] = {
-    TimestampType: ("us", "UTC"), TimestampNTZType: ("us", None), DateType: ("day", None),
-}  # fmt: skip
+_UNITS = {TimestampType: "us", TimestampNTZType: "us", DateType: "day"}
 
 
-def _window(source: DataFrame, time: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a report says of ticks: those of a stream's times."""
-    kind = type(source.schema[time].dataType) if time in source.columns else None
-    unit, zone = _CLOCKS.get(kind, (options.get("time_unit") or "tick", None))
-    return {"window": {"tick": unit, "zone": zone}}
+def _clock(frame: DataFrame, time: Any, options: Mapping[str, Any]) -> dict[str, str | None]:  # noqa: ANN401 - checked
+    """Return what a tick of a stream is, and the zone in which its session shows times."""
+    kind = type(frame.schema[time].dataType) if time in frame.columns else None
+    unit = _UNITS.get(kind) or options.get("time_unit") or "tick"
+    return {"tick": unit, "zone": session_zone(frame) if kind is TimestampType else None}
 
 
 class _Tally(NamedTuple):
@@ -192,7 +191,7 @@ def _against(exact: DataFrame, found: DataFrame) -> dict[str, Any]:
         first, last = (0, 0) if span is None or span[0] is None else span
         edges = time_bins(first, last)
         width = edges[1] - edges[0] if len(edges) > 1 else 1
-        at = F.floor((F.col("ts") - edges[0]) / width).alias("bin")
+        at = F.expr(f"(ts - ({edges[0]})) div {width}").alias("bin")  # quotients of floats round up
         binned = sums.groupBy("of", at).agg(F.sum("n"), F.sum("v")).collect()
     tallies = []
     for number in (0, 1):
@@ -221,7 +220,7 @@ def multijoin(streams: Mapping[str, DataFrame], **options: Any) -> InSpark:  # n
 
     def report() -> dict[str, Any]:
         every = joins.multijoin(streams, **(exact | {"columns": "ids"}))
-        return _against(every, found) | _window(first, time, options)
+        return {**_against(every, found), "window": _clock(first, time, options)}
 
     return InSpark(_timed(found, first, time), report, losses_over_time, "multijoin")
 

@@ -110,7 +110,7 @@ ROOMS = {
         "multijoin": (
             "gpu hashing lanes naming rows session partitions columns spread multijoin_worker"
         ),
-        "door": "versions naming accumulators lookup dataframe multijoin",
+        "door": "versions naming accumulators rows lookup dataframe multijoin",
         "sql": "door",
         "command": "configured session executor",
         "submit": "rapids shipping command",

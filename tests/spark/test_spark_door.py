@@ -170,6 +170,14 @@ def test_what_is_of_archives_alone_is_told(spark: Any) -> None:
             task()
 
 
+def test_a_report_counts_over_any_span_of_time(spark: Any) -> None:
+    times = [-(2**61), 0, 2**61]
+    frame = spark.createDataFrame([(t, 1) for t in times], "t bigint, k bigint")
+    lost = winnow.replay(frame, frame, on="k", time="t", window=5, row="t").report.lost
+    assert [own["from"] <= t <= own["to"] for t, own in zip(times, [
+        own for own in lost.by_time if own.exact_outputs], strict=True)] == [True] * 3  # fmt: skip
+
+
 def test_what_is_wrong_with_a_row_is_an_error_of_winnows(spark: Any, tmp_path: Path) -> None:
     pq.write_table(pa.table({"t": [1, 2, 3], "k": [1, 1, 2]}), tmp_path / "rows.parquet")
     frame = spark.read.parquet(str(tmp_path / "rows.parquet"))
@@ -327,6 +335,7 @@ def test_a_unit_of_time_and_the_zone_of_the_session(spark: Any, tmp_path: Path) 
             start_ts="2024-05-01T07:00:30",
         )  # fmt: skip
         assert several.outputs.num_rows == there
+        assert several.report.window.zone == "Asia/Tokyo"
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
     stated = JOIN | {"time_unit": "us", "start_ts": "2024-04-30T22:00:30"}
