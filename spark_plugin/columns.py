@@ -26,6 +26,7 @@ from spark_plugin.versions import arrow_type
 
 _FAULT = {(fault.role, fault.words): code for code, fault in enumerate(FAULTS)}
 _LIMIT = float(2**63)
+_FARTHEST = 2**62
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,8 @@ def time_of(column: Column, kind: DataType, unit: str) -> tuple[Column, Column]:
         zoned = "timestamp_ntz" if kind.typeName() == "timestamp_ntz" else "timestamp"
         return column.cast(zoned), null.otherwise(0)
     if kind.typeName() not in ("float", "double"):
-        return column.cast("bigint"), null.otherwise(0)
+        ticks = column.cast("bigint")
+        return ticks, far_fault(ticks, null.otherwise(0))
     number = column.cast("double")
     whole = F.when((number >= -_LIMIT) & (number < _LIMIT), number).cast("bigint")
     fault = (
@@ -191,7 +193,13 @@ def time_of(column: Column, kind: DataType, unit: str) -> tuple[Column, Column]:
         .when(whole.cast("double") != number, _code("time", "not a whole number of ticks"))
         .otherwise(0)
     )
-    return whole, fault
+    return whole, far_fault(whole, fault)
+
+
+def far_fault(ticks: Column, fault: Column) -> Column:
+    """Return the fault of a time that may also be too far away."""
+    away = (ticks >= _FARTHEST) | (ticks < -_FARTHEST)
+    return F.when(fault != 0, fault).when(away, _code("time", "beyond 2^62 ticks")).otherwise(0)
 
 
 def weight_fault(weight: Column) -> Column:
@@ -202,6 +210,7 @@ def weight_fault(weight: Column) -> Column:
         .when(F.isnan(weight), _code("importance", "NaN"))
         .when(infinite, _code("importance", "infinite"))
         .when(weight < 0, _code("importance", "negative"))
+        .when(weight > 1e100, _code("importance", "greater than 1e100"))
         .otherwise(0)
     )
 

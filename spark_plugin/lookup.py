@@ -32,6 +32,7 @@ from spark_plugin.columns import (
     attributes,
     check_collation,
     check_digits,
+    far_fault,
     named,
     time_of,
     weight_fault,
@@ -44,7 +45,6 @@ from spark_plugin.session import broadcast_limit
 from spark_plugin.versions import collected, frame_of
 
 BROADCASTS = ("auto", "always", "never")
-_FARTHEST = 2**62
 _BEGIN, _END, _TS, _KEY = "__winnow_begin", "__winnow_end", "ts", "__winnow_key"
 
 
@@ -204,9 +204,7 @@ def _ticks(frame: DataFrame, name: str, unit: str, side: str, *, required: bool)
     else:
         ticks = micros(moment, kind)
     ticks = ticks.cast("bigint")
-    far = next(i for i, known in enumerate(FAULTS) if known.words.startswith("beyond"))
-    away = (ticks >= _FARTHEST) | (ticks < -_FARTHEST)
-    fault = F.when(fault != 0, fault).when(away, far).otherwise(0)
+    fault = far_fault(ticks, fault)
     if not required:
         fault = F.when(named(name).isNull(), 0).otherwise(fault)
     return _or_fail(ticks, fault, name, side)

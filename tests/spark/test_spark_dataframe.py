@@ -259,8 +259,9 @@ def test_a_row_that_is_no_tuple_is_known_by_its_fault_whatever_its_key(spark: An
         "null time": (None, 1.0), "NaN time": (nan, -1.0), "infinite time": (-inf, 1.0),
         "time {} is not a whole number of ticks": (1.5, None),
         "time out of int64 range": (2.0**63, 1.0), "null importance": (1.0, None),
-        "NaN importance": (1.0, nan), "infinite importance": (-(2.0**63), inf),
-        "negative importance": (1.0, -0.5), "": (-(2.0**63), 0.0),
+        "NaN importance": (1.0, nan), "infinite importance": (-(2.0**62), inf),
+        "negative importance": (1.0, -0.5), "importance greater than 1e100": (1.0, 1.1e100),
+        "time beyond 2^62 ticks": (2.0**62, 1.0), "": (-(2.0**62), 1e100),
     }  # fmt: skip
     rows = [(i, key, *cells) for i, cells in enumerate(given.values()) for key in (None, i)]
     frame = spark.createDataFrame([*rows, (99, None, *whole)], "n int, k int, t double, i double")
@@ -270,7 +271,11 @@ def test_a_row_that_is_no_tuple_is_known_by_its_fault_whatever_its_key(spark: An
     assert sorted((row, FAULTS[fault].reason) for row, fault, *_ in seen) == sorted(
         (row, reason) for row, reason in enumerate(given) for _ in range(2 if reason else 1)
     )
-    assert [(ts, null) for _, fault, ts, null in seen if not fault] == [(-(2**63), False)]
+    assert [(ts, null) for _, fault, ts, null in seen if not fault] == [(-(2**62), False)]
+    far = frame.selectExpr("n", "k", "cast(-(t * 2) as bigint) AS t", "i").where("n = 10")
+    side = Side(far, Roles(("k",), "t", "i"), F.col("n"), ())
+    rows = unite((side, side), check_columns((side, side)), 1).select("fault").distinct().collect()
+    assert [FAULTS[fault].reason for (fault,) in rows] == ["time beyond 2^62 ticks"]
 
 
 def test_a_row_that_is_no_tuple_fails_the_query_by_name(spark: Any, archives: Path) -> None:
