@@ -58,7 +58,7 @@ class Frames(
 FRAMES = Command("replay", "join two DataFrames", (Group("", (Frames,)),), NO_QUARANTINE)
 
 
-def query_of(left: DataFrame, right: DataFrame, given: Given) -> Query:
+def query_of(left: DataFrame, right: DataFrame, given: Given, zone: str | None = None) -> Query:
     """Return the replay of two DataFrames, checked and ready to run.
 
     Parameters
@@ -66,6 +66,8 @@ def query_of(left: DataFrame, right: DataFrame, given: Given) -> Query:
     left, right : DataFrame
     given : Given
         The options of `spark_plugin.dataframe.replay`.
+    zone : str, optional
+        That of a `start_ts` without an offset, in place of the session's.
 
     Raises
     ------
@@ -85,10 +87,11 @@ def query_of(left: DataFrame, right: DataFrame, given: Given) -> Query:
     lanes = settled_lanes(left, amounts, given["lanes"])
     join = _through_facts(sides, lanes, given)
     columns = check_columns(sides) if join is None else join.columns
+    zone = (zone or session_zone(left)) if columns.zoned else None
     return Query(
         sides if join is None else join.sides,
         columns,
-        _settings(given, columns, session_zone(left) if columns.zoned else None, amounts, split),
+        _settings(given, columns, zone, amounts, split),
         amounts,
         lanes,
         join,

@@ -15,8 +15,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from engine.api.keywords import takes
+from engine.archives.roles import check_present
 from engine.archives.source import Archive
 from engine.options.command import Given
+from engine.options.replay import roles_of
 from engine.runtime.device_choice import ON_GPU
 from engine.runtime.errors import InputError, SpecError
 from spark_plugin.columns import arrow_schema
@@ -109,7 +111,7 @@ def replay(
     need_no_connect(started, "a streaming replay")
     check_python(started)
     own = _session_of(started)
-    query = query_of(_frame(own, archives[0]), _frame(own, archives[1]), given)
+    query = _query(own, archives, given)
     feed = _feed(query, archives)
     source_options = {"feed": packed(feed), "speed": speed, "rows_per_batch": str(rows_per_batch)}
     source_options["partitions"] = str(parallelism(started))
@@ -182,6 +184,14 @@ def _frame(session: SparkSession, archive: Archive) -> DataFrame:
             f"{archive.side} archive {archive.where} cannot be read by Spark ({reason}): write "
             "columns of types that Spark has"
         ) from error
+
+
+def _query(session: SparkSession, archives: tuple[Archive, ...], given: Given) -> Query:
+    """Return the replay of the archives' rows, whose times are of the archives' zone."""
+    time = roles_of(given, "left").time
+    check_present(archives[0], time)
+    left, right = (_frame(session, archive) for archive in archives)
+    return query_of(left, right, given, archives[0].zone_of(time))
 
 
 def _feed(query: Query, archives: tuple[Archive, ...]) -> Feed:

@@ -113,6 +113,16 @@ def test_any_time_and_importance(
     same(by_hand(planned(spark, archives, **options), 2), archived(archives, **options))
 
 
+def test_a_start_is_of_the_archives_zone_and_not_of_the_sessions(
+    spark: Any, tmp_path: Path
+) -> None:
+    zoned = pa.timestamp("us", "Asia/Tokyo")
+    sides = [pa.table({"t": pa.array([0, 9 * 3600 * 10**6], zoned), "k": [1, 1]})] * 2
+    options = {"importance": None, "window": "1s", "start_ts": "1970-01-01 10:00", "columns": "ids"}
+    folder = parts(tmp_path, sides)
+    same(by_hand(planned(spark, folder, **options), 1), archived(folder, **options))
+
+
 def test_groups_have_states_of_their_own(spark: Any, archives: Path) -> None:
     options = {"partition_by": ["group", "day"], "lanes": 2, "memory": 8}
     same(by_hand(planned(spark, archives, **options), 3), archived(archives, **options))

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from spark_cases import DGL, ORDER, ROLES, TUPLES, found
 
-from spark_plugin.dataframe import FRAMES, query_of
+from spark_plugin.dataframe import FRAMES
 from spark_plugin.streaming.feed import Feed, TimeIndex, parquet_archive
 from spark_plugin.streaming.reading import PACKED, rows_between
-from spark_plugin.streaming.replay import _feed, _frame, _task
+from spark_plugin.streaming.replay import _feed, _query, _task
 from spark_plugin.streaming.work import Task, stateful, unpacked
 
 
@@ -58,8 +58,7 @@ def planned(spark: Any, folder: Path, **options: Any) -> Planned:
     """Return a streaming replay of the archives in `folder`, ready to run."""
     archives = tuple(parquet_archive(str(found(folder, s)), s) for s in ("left", "right"))
     given = FRAMES.from_keywords(ROLES | TUPLES | DGL | options)
-    left, right = (_frame(spark, archive) for archive in archives)
-    query = query_of(left, right, given)
+    query = _query(spark, archives, given)
     feed = _feed(query, archives)
     return Planned(_task(query, feed), feed, TimeIndex(feed))
 
