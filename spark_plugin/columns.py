@@ -22,6 +22,7 @@ from engine.runtime.errors import InputError, SpecError
 from engine.runtime.streams import SIDES
 from spark_plugin.hashing import as_double, attribute, lane_of, travelling
 from spark_plugin.lanes import GROUP, KEY, Layout
+from spark_plugin.rows import OURS
 from spark_plugin.versions import arrow_type
 
 _FAULT = {(fault.role, fault.words): code for code, fault in enumerate(FAULTS)}
@@ -60,6 +61,8 @@ def arrow_schema(frame: DataFrame, side: str, wanted: tuple[str, ...]) -> pa.Sch
     names: list[str] = frame.columns
     fields = []
     for field in frame.schema:
+        if field.name in OURS:
+            continue
         if names.count(field.name) > 1 and field.name in wanted:
             raise SpecError(f"{side} DataFrame has more than one column {field.name}: rename one")
         try:

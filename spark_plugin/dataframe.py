@@ -31,7 +31,7 @@ from spark_plugin.columns import Side, check_columns
 from spark_plugin.facts import FactJoin, join_through
 from spark_plugin.query import Query, settled_lanes
 from spark_plugin.rows import (
-    NO_QUARANTINE,
+    OF_ARCHIVES,
     FactRows,
     Numbered,
     check_static,
@@ -55,7 +55,7 @@ class Frames(
     """The keywords of a replay of two DataFrames."""
 
 
-FRAMES = Command("replay", "join two DataFrames", (Group("", (Frames,)),), NO_QUARANTINE)
+FRAMES = Command("replay", "join two DataFrames", (Group("", (Frames,)),), OF_ARCHIVES)
 
 
 def query_of(left: DataFrame, right: DataFrame, given: Given, zone: str | None = None) -> Query:

@@ -40,7 +40,7 @@ from spark_plugin.columns import (
 from spark_plugin.connect import of_connect
 from spark_plugin.hashing import as_double, micros
 from spark_plugin.naming import jobs_named
-from spark_plugin.rows import NO_QUARANTINE, FactRows, with_rows
+from spark_plugin.rows import OF_ARCHIVES, FactRows, with_rows
 from spark_plugin.session import broadcast_limit
 from spark_plugin.versions import collected, frame_of
 
@@ -75,7 +75,7 @@ class LookupFrames(LookedUp, FactOn, FactChanges, Payload, Planned, total=False)
 
 
 FRAMES = Command(
-    "lookup", "look a DataFrame up", (Group("", (LookupFrames, FactAccess)),), NO_QUARANTINE
+    "lookup", "look a DataFrame up", (Group("", (LookupFrames, FactAccess)),), OF_ARCHIVES
 )
 
 

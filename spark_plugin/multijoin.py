@@ -43,7 +43,7 @@ from spark_plugin.lanes import GROUP
 from spark_plugin.multijoin_worker import Arranged, join_lanes, measure_lanes
 from spark_plugin.naming import jobs_named
 from spark_plugin.partitions import on_partitions, slots
-from spark_plugin.rows import NO_QUARANTINE, Numbered, check_static, session_zone, with_rows
+from spark_plugin.rows import OF_ARCHIVES, Numbered, check_static, session_zone, with_rows
 from spark_plugin.session import map_in_arrow
 from spark_plugin.spread import by_lane
 
@@ -56,7 +56,7 @@ class MultiJoinFrames(
     """The keywords of a multi-way join of DataFrames."""
 
 
-FRAMES = Command("multijoin", "join DataFrames", (Group("", (MultiJoinFrames,)),), NO_QUARANTINE)
+FRAMES = Command("multijoin", "join DataFrames", (Group("", (MultiJoinFrames,)),), OF_ARCHIVES)
 
 
 @takes(FRAMES)

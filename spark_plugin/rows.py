@@ -20,12 +20,17 @@ _PLAIN = {
     "LogicalRelation", "Project", "Filter", "SubqueryAlias", "Sort", "Repartition",
     "RepartitionByExpression", "GlobalLimit", "LocalLimit", "ResolvedHint",
 }  # fmt: skip
-_ROW, _PATH, _FIRST = "__winnow_row", "__winnow_path", "__winnow_first"
+_ROW, _PATH, _FIRST = OURS = "__winnow_row", "__winnow_path", "__winnow_first"
+"""Columns that `with_rows` adds."""
 
 
-NO_QUARANTINE = {
+OF_ARCHIVES = {
     "bad_rows": "Spark DataFrames have no quarantine, and a bad row fails the query: filter such "
-    "rows out first"
+    "rows out first",
+    "out": "rows of Spark DataFrames stay in Spark: write the DataFrame of the result, as in "
+    ".frame.write.parquet('joined')",
+    "reference": "of Spark DataFrames the exact join is counted when .report is asked for, and "
+    "not before: leave it out",
 }
 """What to do instead of options that archives alone have."""
 

@@ -6,7 +6,7 @@ import base64
 import json
 import pickle
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -120,7 +120,7 @@ def _rows_feed(options: Mapping[str, str]) -> Feed:
     unit, zoned = common_time(zip(archives, (own.time for own in roles), strict=True))
     streams = []
     for archive, own in zip(archives, roles, strict=True):
-        payload = _payload(archive, options.get("columns", "all"))
+        payload = _payload(archive, archives, options.get("columns", "all"))
         names = dict.fromkeys((*payload, own.time))
         kinds = pa.schema([(name, _spark_kind(archive, name)) for name in names])
         streams.append(Stream(archive, own, kinds, payload))
@@ -129,7 +129,7 @@ def _rows_feed(options: Mapping[str, str]) -> Feed:
     return Feed((streams[0], streams[1]), JoinColumns(unit, zoned, (), ()))
 
 
-def _payload(archive: Archive, columns: str) -> tuple[str, ...]:
+def _payload(archive: Archive, archives: Sequence[Archive], columns: str) -> tuple[str, ...]:
     """Return the payload columns: all, none, or those of a JSON list."""
     if columns in ("all", "none"):
         return tuple(archive.schema.names) if columns == "all" else ()
@@ -142,6 +142,12 @@ def _payload(archive: Archive, columns: str) -> tuple[str, ...]:
             f"columns is {columns!r}; give all, none, or names as a JSON list, as in "
             '["item", "price"]'
         )
+    known = {name for own in archives for name in own.schema.names}
+    for name in named:
+        if name not in known:
+            raise SpecError(
+                f"columns has {name!r}, which is in neither archive." + did_you_mean(name, known)
+            )
     return tuple(name for name in archive.schema.names if name in named)
 
 

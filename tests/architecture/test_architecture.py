@@ -93,7 +93,7 @@ ROOMS = {
         "spread": "rapids versions",
         "session": "connect configured rapids starting",
         "partitions": "gpu outcome session",
-        "columns": "versions hashing lanes",
+        "columns": "versions hashing lanes rows",
         "keys": "lanes",
         "facts": "versions hashing naming rows session columns",
         "lookup": "versions connect hashing naming rows session columns",

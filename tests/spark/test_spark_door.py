@@ -168,6 +168,8 @@ def test_what_is_of_archives_alone_is_told(spark: Any) -> None:
     ):
         with pytest.raises(TypeError, match=said):
             task()
+    with pytest.raises(TypeError, match=r"'out': rows .* stay in Spark: write .*\.frame\.write"):
+        winnow.replay(frame, frame, on="k", out="joined", **join)
 
 
 def test_a_report_counts_over_any_span_of_time(spark: Any) -> None:

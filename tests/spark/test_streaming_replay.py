@@ -277,6 +277,7 @@ def test_the_index_reads_no_more_than_tells(archives: Path) -> None:
         ({"ticks_per_batch": "0"}, "ticks_per_batch is 0; it must be 1 or more"),
         ({"ticks_per_batch": "5min"}, "is a duration, but its time column holds plain numbers"),
         ({"columns": "x"}, "columns is 'x'; give all, none"),
+        ({"columns": '["wort"]'}, "columns has 'wort', which is in neither.*Did you mean 'word'"),
         ({"colums": "all"}, "no option 'colums'.*Did you mean 'columns'"),
         ({"time": "word"}, "it must be an integer, a timestamp"),
     ],
