@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import sys
 import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -17,6 +18,7 @@ from engine.options.option import Interface, Option, options_of
 from engine.options.storage import STORAGE
 from engine.report.shown import Request
 from engine.runtime.errors import did_you_mean
+from engine.runtime.kept import COMPILED
 from engine.runtime.uris import storing
 
 P = ParamSpec("P")
@@ -55,6 +57,7 @@ def takes(command: Command) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 lists = f": help({function.__name__}) lists all"
                 remedy = f": {instead}" if instead else f".{hint}" if hint else lists
                 raise TypeError(f"unexpected keyword {name!r}{remedy}")
+            _tell_of_compiling()
             with command.as_keywords(), storing(command.storage(keywords)):
                 found = function(*args, **keywords)
                 if isinstance(found, Result):
@@ -68,6 +71,12 @@ def takes(command: Command) -> Callable[[Callable[P, R]], Callable[P, R]]:
         return called
 
     return decorate
+
+
+def _tell_of_compiling() -> None:
+    """Have an interactive session, such as a notebook, told of what takes up to a minute once."""
+    if COMPILED.tell is None and hasattr(sys, "ps1"):
+        COMPILED.tell = lambda line: print(f"winnow: {line}", file=sys.stderr)  # noqa: T201
 
 
 def _request(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -11,7 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import winnow
+from engine.api import keywords
 from engine.commands import main
+from engine.runtime.kept import Compilations
 from engine.runtime.short_windows import warn_of_short_windows
 from engine.runtime.warned import WinnowWarning, telling_warnings, warn
 
@@ -63,6 +66,20 @@ def test_other_windows_are_not_warned_of(window: str, unit: str, stated: str | N
         warnings.simplefilter("error")
         warn_of_short_windows({"left": window}, (unit, stated), 22, (0, 600_000_000))
         warn_of_short_windows({"left": "600"}, ("us", None), 0, None)
+
+
+@pytest.mark.parametrize("interactive", [True, False])
+def test_an_interactive_session_is_told_of_compiling(
+    interactive: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(keywords, "COMPILED", own := Compilations())
+    if interactive:
+        monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
+    winnow.replay(stream(), stream(), on="k", time="at", window="10min")
+    with own.of("a kernel", None):
+        pass
+    told = "winnow: compiling kernels that no run has needed so far\n"
+    assert capsys.readouterr().err == (told if interactive else "")
 
 
 def test_other_warnings_take_their_own_way() -> None:
