@@ -26,6 +26,7 @@ from engine.options.replay import roles_of, windows_of
 from engine.policies import policy_named
 from engine.replay.settings import ReplaySettings
 from engine.runtime.errors import SpecError
+from engine.runtime.short_windows import warn_of_windows_below_a_second
 from engine.runtime.time_units import parse_instant, parse_window
 from spark_plugin.columns import Side, check_columns
 from spark_plugin.facts import FactJoin, join_through
@@ -107,6 +108,7 @@ def _settings(
     exact = amounts == (None, None)
     policy, parameters = settled(given["policy"], given["params"] or {})
     left, right = windows_of(given)
+    warn_of_windows_below_a_second({"left": left, "right": right}, (unit, given["time_unit"]))
     start = given["start_ts"]
     return given.fill(
         ReplaySettings,

@@ -35,6 +35,7 @@ from engine.options.multijoin_options import (
 )
 from engine.options.shedding import MEASURED
 from engine.runtime.errors import SpecError
+from engine.runtime.short_windows import warn_of_windows_below_a_second
 from engine.runtime.time_units import parse_instant
 from spark_plugin.columns import arrow_schema, attributes, check_collation, check_digits, named
 from spark_plugin.gpu import gpu_terms
@@ -162,6 +163,8 @@ class Query:
             for own, schema in zip(options.streams, schemas, strict=True)
         ]
         task = open_join(replace(options, streams=tuple(tables)))
+        windows = {own.name: own.window for own in options.streams}
+        warn_of_windows_below_a_second(windows, (task.unit, options.time_unit))
         if options.start_ts is not None and task.columns.zoned:
             zone = session_zone(frames[0])
             start = parse_instant(options.start_ts, task.unit, "start_ts", zone)

@@ -30,21 +30,31 @@ def warn_of_short_windows(
     span : (int, int) or None
         First and last tick; None without tuples.
     """
+    if span is not None and rows > 1:
+        _warn(given, units, (span[1] - span[0]) / (rows - 1))
+
+
+def warn_of_windows_below_a_second(given: Mapping[str, str], units: tuple[str, str | None]) -> None:
+    """Do the same where the tuples are not known yet: less than a second is short."""
+    _warn(given, units, None)
+
+
+def _warn(given: Mapping[str, str], units: tuple[str, str | None], gap: float | None) -> None:
     unit, stated = units
-    if stated or unit not in TICKS_A_SECOND or span is None or rows < 2:
+    if stated or unit not in TICKS_A_SECOND:
         return
     second = TICKS_A_SECOND[unit]
-    gap = (span[1] - span[0]) / (rows - 1)
+    apart = "" if gap is None else f", and there is a tuple every {gap / second:.3g} s on average"
     streams: dict[str, list[str]] = {}
     for name, text in given.items():
         streams.setdefault(str(text).strip(), []).append(name)
     for text, names in streams.items():
         for part in text.split(","):
             number = part.split(":")[0].strip()
-            if re.fullmatch(r"\d+", number) and 0 < int(number) < gap:
+            if re.fullmatch(r"\d+", number) and 0 < int(number) < (second if gap is None else gap):
                 whose = "" if len(names) == len(given) else f" of stream {' and '.join(names)}"
                 warn(
                     f"window {number}{whose} is {int(number) / second:.3g} s, as one tick is "
-                    f"1 {unit}, and there is a tuple every {gap / second:.3g} s on average: write "
-                    f"{number}s for seconds, or {number}{unit} if this is what is meant"
+                    f"1 {unit}{apart}: write {number}s for seconds, or {number}{unit} if this is "
+                    "what is meant"
                 )

@@ -26,6 +26,7 @@ from thorough import guards
 import winnow
 from engine.api import frames
 from engine.runtime.errors import InputError, SpecError
+from engine.runtime.warned import WinnowWarning
 
 JOIN: dict[str, Any] = {"on": "k", "time": "t", "window": dt.timedelta(seconds=20)}
 KINDS = {
@@ -178,6 +179,18 @@ def test_a_report_counts_over_any_span_of_time(spark: Any) -> None:
     lost = winnow.replay(frame, frame, on="k", time="t", window=5, row="t").report.lost
     assert [own["from"] <= t <= own["to"] for t, own in zip(times, [
         own for own in lost.by_time if own.exact_outputs], strict=True)] == [True] * 3  # fmt: skip
+
+
+def test_plain_numbers_as_windows_of_timestamps_are_warned_of(spark: Any) -> None:
+    frame = spark.sql("SELECT timestamp'2024-05-01 09:00:00' AS t, 1 AS k, 0 AS n")
+    join: dict[str, Any] = {"time": "t", "row": "n"}
+    said = "window 600{} is 0.0006 s, as one tick is 1 us: write 600s for seconds, or 600us if"
+    with pytest.warns(WinnowWarning, match=said.format("")):
+        winnow.replay(frame, frame, on="k", window=600, **join)
+    pair = {"a": frame, "b": frame}
+    with pytest.warns(WinnowWarning, match=said.format(" of stream b")):
+        winnow.multijoin(pair, predicate="equi:k", window={"a": "10s", "b": 600}, **join)
+    winnow.replay(frame, frame, on="k", window="600us", **join)
 
 
 def test_what_is_wrong_with_a_row_is_an_error_of_winnows(spark: Any, tmp_path: Path) -> None:

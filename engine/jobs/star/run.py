@@ -19,6 +19,7 @@ from engine.report.envelope import Report
 from engine.report.losses import in_a_line, in_figures
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, Stages
+from engine.runtime.short_windows import warn_of_windows_below_a_second
 from engine.runtime.time_units import parse_instant, parse_window
 from engine.star.settings import StarSettings
 
@@ -66,6 +67,8 @@ def _task(options: StarOptions) -> StarTask:
     if options.columns == "all" and options.out is not None:
         check_output_names(output_schema([*names, "fact"], payloads, value_type))
     start, unit = options.start_ts, stated_unit(columns.unit, options.time_unit)
+    windows = {own.name: own.window for own in options.streams}
+    warn_of_windows_below_a_second(windows, (unit, options.time_unit))
     settings = StarSettings(
         tuple(parse_window(own.window, unit, own.name) for own in options.streams),
         options.the_policy,

@@ -56,6 +56,14 @@ def test_python_warns() -> None:
         winnow.replay(stream(), stream(), on="k", time="at", window_left="10min", window_right=600)
 
 
+def test_streams_through_facts_are_warned_of_before_they_are_read() -> None:
+    streams = {"a": stream(), "b": stream()}
+    with pytest.warns(WinnowWarning, match="is 0.0006 s, as one tick is 1 us: write 600s"):
+        winnow.replay_streams(
+            streams, pa.table({"a": [1], "b": [1]}), on="k", time="at", window=600
+        )
+
+
 @pytest.mark.parametrize(
     ("window", "unit", "stated"),
     [("600s", "us", None), ("0", "us", None), ("30000000", "us", None), ("1", "s", None),
