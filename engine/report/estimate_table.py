@@ -13,6 +13,7 @@ from rich.table import Table
 
 from engine.report.charts import Chart, Series, over_time
 from engine.report.envelope import Report
+from engine.report.profile_table import length
 from engine.report.sample_table import FIRST, aggregate_table
 from engine.report.shown import Shown
 from engine.report.tables import facts_line, number, percent, print_end, table_of, terminal
@@ -130,6 +131,17 @@ def _kept(content: Mapping[str, Any]) -> str:
     return said
 
 
+def stretches_of(ticks: int, unit: str) -> str:
+    """Return what is drawn, with its length.
+
+    Examples
+    --------
+    >>> stretches_of(2_879_999_999, "us"), stretches_of(2_500, "tick")
+    ('stretches of 48 minutes', 'stretches of 2,500 ticks')
+    """
+    return f"stretches of {length(ticks, unit)}{' ticks' if unit == 'tick' else ''}"
+
+
 def _how(content: Mapping[str, Any]) -> str:
     """Return how the estimates came about."""
     if content["how"] == "exact join":
@@ -137,9 +149,9 @@ def _how(content: Mapping[str, Any]) -> str:
     if content["how"] == "whole replay":
         return f"replayed from end to end: {content['why']}"
     slices, within = content["slices"], content["within"]
-    what = f"stretches of {slices['ticks']:,} ticks"
-    if content["how"] == "sample of keys":
-        what = "parts of the keys"
+    by_keys = content["how"] == "sample of keys"
+    tick = content["window"]["tick"]
+    what = "parts of the keys" if by_keys else stretches_of(slices["ticks"], tick)
     some = any(own["without_interval"] < own["estimates"] for own in content["aggregates"])
     intervals = f"{100 * content['confidence']:g} % intervals " if some else ""
     said = f"{intervals}from {slices['drawn']:,} of {slices['all']:,} {what}"

@@ -99,7 +99,14 @@ def _title(profile: ArrivalProfile) -> str:
     return f"{exact['outputs']:,} outputs, {exact['simultaneous']:,} of them simultaneous"
 
 
-def _length(ticks: int, unit: str) -> str:
+def length(ticks: int, unit: str) -> str:
+    """Return a length of time in its largest unit, rounded; plain ticks as a number.
+
+    Examples
+    --------
+    >>> length(2_880_000_001, "us"), length(2_500, "tick")
+    ('48 minutes', '2,500')
+    """
     if unit == "tick" or not ticks:
         return f"{ticks:,}"
     scale, name = time_scale(ticks, unit)
@@ -112,7 +119,7 @@ def _rows(profile: ArrivalProfile) -> list[tuple[str, list[str]]]:
     within = [profile.advice["window"][side] for side in SIDES]
     rows = [
         ("tuples", [f"{own.rows:,}" for own in streams]),
-        ("window", [_length(window, unit) for window in profile.windows]),
+        ("window", [length(window, unit) for window in profile.windows]),
         ("held on average", [f"{own.mean_window:,.1f}" for own in streams]),
         ("held at the peak", [f"{own.peak:,}" for own in streams]),
         ("distinct keys", [f"{own.distinct_keys:,}" for own in streams]),
@@ -129,7 +136,7 @@ def _rows(profile: ArrivalProfile) -> list[tuple[str, list[str]]]:
         for percent in ("95", "99")
     ]
     for name, values in told:  # 0 where no stored tuple matches
-        rows.append((name, [_length(ticks, unit) if ticks else "none" for ticks in values]))
+        rows.append((name, [length(ticks, unit) if ticks else "none" for ticks in values]))
     return rows
 
 

@@ -14,6 +14,7 @@ from estimate_cases import assert_exact, streams
 from thorough import guarded
 
 import engine
+import winnow
 from engine.jobs.estimate import scan, universe
 from engine.runtime.errors import InputError
 from engine.runtime.executors import SerialExecutor, ThreadExecutor
@@ -59,6 +60,13 @@ def test_everything_is_the_oracles(tmp_path: Path, kind: str) -> None:
     )  # fmt: skip
     assert found.report["how"] == "exact join"
     assert_exact(found.aggregates, tables, windows=(30, 55))
+
+
+def test_a_sample_of_keys_is_printed_as_parts_of_the_keys(tmp_path: Path) -> None:
+    places = shuffled(tmp_path, crowd(), "parquet")
+    found = winnow.estimate(places["left"], places["right"], **JOIN, within="5%")
+    assert found.report["how"] == "sample of keys"
+    assert "parts of the keys" in " ".join(str(found).split())
 
 
 @pytest.mark.parametrize(

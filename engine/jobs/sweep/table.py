@@ -13,6 +13,7 @@ from rich.table import Table
 from engine.jobs.sweep.advice import Advice, Choice, Kind, choices_of
 from engine.jobs.sweep.rows import rows_in
 from engine.jobs.sweep.run import SweepResult
+from engine.report.estimate_table import stretches_of
 from engine.report.tables import percent, print_command, print_end, table_of, terminal
 from engine.runtime.time_units import span_text
 
@@ -32,10 +33,9 @@ def print_sweep(result: SweepResult, console: Console | None = None) -> None:
     """Print every window's importance recalls, the advice, and what the sweep took."""
     console = console or terminal()
     report = result.report
-    rows = rows_in(result.table)
+    rows, tick = rows_in(result.table), report["grid"]["tick"]
     for windows in dict.fromkeys((row.window_left, row.window_right) for row in rows):
         mine = [row for row in rows if (row.window_left, row.window_right) == windows]
-        tick = report["grid"]["tick"]
         where = _window(windows[0], tick)
         for measure, title in _MEASURES.items():
             choices = [one for one in choices_of(mine) if getattr(one, measure) is not None]
@@ -49,11 +49,11 @@ def print_sweep(result: SweepResult, console: Console | None = None) -> None:
     for one in report["grid"]["left_out"]:
         console.print(f"left out: {one['policy']} with {one['split']}: {one['reason']}")
     for estimated in report.get("estimated", ()):
-        console.print(_how(estimated, many=len(report["grid"]["lanes"]) > 1))
+        console.print(_how(estimated, tick, many=len(report["grid"]["lanes"]) > 1))
     for advice in result.advice:
         many = len(report["grid"]["windows"]) > 1
         known = ", as estimated" if any(row.stretches for row in rows) else ""
-        where = f", {_window(advice.window_left, report['grid']['tick'])}" if many else ""
+        where = f", {_window(advice.window_left, tick)}" if many else ""
         console.print(_advised(advice, _varying(choices_of(rows)), where + known))
         _print_end(console, advice)
     own = sum(row.seconds for row in rows)
@@ -72,15 +72,15 @@ def _comparable(choices: Sequence[Choice]) -> bool:
     return len({one.split for one in choices}) == 1 and not alike
 
 
-def _how(estimated: Mapping[str, Any], *, many: bool) -> str:
+def _how(estimated: Mapping[str, Any], tick: str, *, many: bool) -> str:
     """Return how the cells were estimated."""
     where = f", {estimated['lanes']} lanes" if many else ""
     if estimated["why"] is not None:
         return f"replayed from end to end{where}: {estimated['why']}"
     said = (
-        f"estimated{where} from {estimated['stretches']:,} of {estimated['all']:,} stretches of "
-        f"{estimated['ticks']:,} ticks, each after {estimated['lead_in']} windows that fill the "
-        "memories"
+        f"estimated{where} from {estimated['stretches']:,} of {estimated['all']:,} "
+        f"{stretches_of(estimated['ticks'], tick)}, each after {estimated['lead_in']} windows that "
+        "fill the memories"
     )
     if estimated["reached"] is not None:
         said += f"; the widest interval reaches {100 * estimated['reached']:.2f} points"
