@@ -38,7 +38,7 @@ from spark_plugin.columns import (
 )
 from spark_plugin.hashing import lane_of, spark_type, travelled, travelling
 from spark_plugin.naming import jobs_named
-from spark_plugin.rows import with_rows
+from spark_plugin.rows import check_spark, with_rows
 from spark_plugin.session import broadcast_limit
 from spark_plugin.versions import collected, frame_of
 
@@ -107,6 +107,7 @@ def join_through(
     WinnowError
         If columns cannot play their part, or a row of F is no fact.
     """
+    check_spark(fact, "fact")
     if fact.isStreaming:
         raise SpecError("the fact DataFrame is a stream: give a static one, such as its last state")
     common, found = _checked(sides, fact, roles)

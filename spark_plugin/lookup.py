@@ -40,7 +40,7 @@ from spark_plugin.columns import (
 from spark_plugin.connect import of_connect
 from spark_plugin.hashing import as_double, micros
 from spark_plugin.naming import jobs_named
-from spark_plugin.rows import OF_ARCHIVES, FactRows, with_rows
+from spark_plugin.rows import OF_ARCHIVES, FactRows, check_spark, with_rows
 from spark_plugin.session import broadcast_limit
 from spark_plugin.versions import collected, frame_of
 
@@ -116,6 +116,8 @@ def lookup(stream: DataFrame, fact: DataFrame, **options: Unpack[LookupFrames]) 
     ... # doctest: +SKIP
     """
     given = FRAMES.from_keywords(options)
+    check_spark(stream, "stream")
+    check_spark(fact, "fact")
     if fact.isStreaming:
         raise SpecError("the fact DataFrame is a stream: give a static one, such as its last state")
     job = lookup_of(given)

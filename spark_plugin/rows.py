@@ -54,8 +54,20 @@ class FactRows(TypedDict, total=False):
     fact_row: Annotated[str | None, Option("integer column that numbers the rows of F")]
 
 
+def check_spark(frame: object, name: str) -> None:
+    """Raise `SpecError` if what is given is no DataFrame of Spark's."""
+    if not hasattr(frame, "isStreaming"):
+        kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
+        raise SpecError(
+            f"the {name} DataFrame is a {kind} and not one of Spark's: make one of it "
+            "(spark.createDataFrame, spark.read), or call the function of that name in winnow, "
+            "which takes paths and any frames"
+        )
+
+
 def check_static(frame: DataFrame, name: str) -> None:
-    """Raise `SpecError` if a DataFrame is a stream of Spark's."""
+    """Raise `SpecError` if what is given is a stream of Spark's, or no DataFrame of Spark's."""
+    check_spark(frame, name)
     if frame.isStreaming:
         raise SpecError(
             f"the {name} DataFrame is a stream, and this join is of static ones: give what has "

@@ -27,6 +27,7 @@ import winnow
 from engine.api import frames
 from engine.runtime.errors import InputError, SpecError
 from engine.runtime.warned import WinnowWarning
+from spark_plugin import dataframe, lookup
 
 JOIN: dict[str, Any] = {"on": "k", "time": "t", "window": dt.timedelta(seconds=20)}
 KINDS = {
@@ -362,6 +363,20 @@ def test_a_unit_of_time_and_the_zone_of_the_session(spark: Any, tmp_path: Path) 
     )  # fmt: skip
     assert joined.outputs.num_rows == there
     assert joined.report.window.tick == "us"
+
+
+def test_what_is_no_frame_of_sparks_is_told(spark: Any) -> None:
+    frame, own = spark.createDataFrame([(1, 2)], ["t", "k"]), pa.table({"t": [1], "k": [2]})
+    said = r"the {} DataFrame is a pyarrow.lib.Table and not one of Spark's: .*function.* in winnow"
+    join: dict[str, Any] = {"on": "k", "time": "t"}
+    with pytest.raises(SpecError, match=said.format("left")):
+        dataframe.replay(own, frame, row="t", window=1, **join)  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match=said.format("fact")):
+        dataframe.replay(
+            frame, frame, fact=own, fact_left="k", fact_right="k", row="t", window=1, **join
+        )  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match=said.format("stream")):
+        lookup.lookup(own, frame, **join)  # type: ignore[arg-type]
 
 
 def test_frames_of_spark_and_others_do_not_mix(spark: Any) -> None:
