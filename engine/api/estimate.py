@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from engine.api.files import ORDER, Files, in_files
 from engine.api.frames import Frame, streams_in_arrow
-from engine.api.keywords import takes
+from engine.api.keywords import lists, takes
 from engine.api.result import Result, kind_of, moments
 from engine.api.tables import check_columns, temporary
 from engine.archives.moments import windows_timed
@@ -178,6 +178,7 @@ def estimate(
     progress: Progress | None = None,
     **options: Unpack[EstimateStreams],
 ) -> EstimateFound: ...
+@lists(Estimate, EstimateStreams)
 def estimate(left: Any, right: Any = None, **options: Any) -> EstimateFound:
     """Estimate totals of the join of archives from stretches of their time.
 
@@ -190,8 +191,7 @@ def estimate(left: Any, right: Any = None, **options: Any) -> EstimateFound:
     executor : Executor, optional
     progress : callable, optional
     **options
-        Of two streams as `engine.estimate_archives` has them, of several as
-        `engine.estimate_streams` has.
+        Of two streams as ``winnow estimate`` has them, of several as it has with ``--stream``.
 
     Returns
     -------

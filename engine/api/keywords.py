@@ -64,13 +64,33 @@ def takes(command: Command) -> Callable[[Callable[P, R]], Callable[P, R]]:
                     found.asked(_request(command, own, args, keywords))
                 return found
 
-        called.__signature__ = own.replace(  # type: ignore[attr-defined]
-            parameters=[*fixed, *(_parameter(option) for option in options)]
-        )
-        called.__doc__ = _documented(function.__doc__ or "", options)
-        return called
+        return _listing(called, fixed, options)
 
     return decorate
+
+
+def lists(*declared: type) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorate a function that hands its ``**options`` on: its help lists those of `declared`."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        parameters = inspect.signature(function).parameters.values()
+        fixed = [p for p in parameters if p.kind is not p.VAR_KEYWORD]
+        options = {name: own for one in declared for name, own in options_of(one).items()}
+        shown = (own for own in options.values() if own.interface is not Interface.COMMAND_LINE)
+        return _listing(function, fixed, list(shown))
+
+    return decorate
+
+
+def _listing(
+    function: Callable[P, R], fixed: list[inspect.Parameter], options: list[Option]
+) -> Callable[P, R]:
+    """Give a function a signature and a help that list options."""
+    function.__signature__ = inspect.signature(function).replace(  # type: ignore[attr-defined]
+        parameters=[*fixed, *(_parameter(option) for option in options)]
+    )
+    function.__doc__ = _documented(function.__doc__ or "", options)
+    return function
 
 
 def _tell_of_compiling() -> None:

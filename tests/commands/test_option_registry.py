@@ -192,6 +192,13 @@ def test_python_takes_the_same_options(name: str) -> None:
         assert taken[keyword] in (default, inspect.Parameter.empty), keyword
 
 
+def test_estimate_lists_the_options_of_two_streams_and_of_several() -> None:
+    listed = inspect.signature(winnow.estimate).parameters.keys() | {"executor", "progress"}
+    for one in (engine.estimate_archives, engine.estimate_streams):
+        own = inspect.signature(one).parameters.values()
+        assert {each.name for each in own if each.kind is each.KEYWORD_ONLY} <= listed
+
+
 @pytest.mark.parametrize("name", SPARK_TWINS)
 def test_spark_takes_the_same_options(name: str) -> None:
     twin = SPARK_TWINS[name]
