@@ -50,13 +50,13 @@ def closest(name: str, known: Iterable[str]) -> str | None:
 
     Examples
     --------
-    >>> closest("imp", ["importance", "on"]), closest("importence", ["importance", "on"])
-    ('importance', 'importance')
+    >>> closest("imp", ["importance", "on"]), closest("key", ["Keys", "Key"])
+    ('importance', 'Key')
     """
     names = {own.lower(): own for own in known}
     begun = [own for own in names if len(name) > 1 and own.startswith(name.lower())]
     close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6) or begun[:1]
-    return close[0] if close else None
+    return names[close[0]] if close else None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
