@@ -43,6 +43,8 @@ def id_columns(out: Outputs | SampledOutputs) -> pa.Table:
     return pa.table(columns, schema=IDS)
 
 
+_DICTIONARY = 128 << 10
+"""Bytes of a dictionary in a row group, about, from which on values are written plainly."""
 _TIMES = "_times.arrow"
 """Of a folder of parts: the types of its columns of times."""
 
@@ -78,9 +80,7 @@ class PartWriter:
         table = typed_times(table, self._times)
         with self._removed_if_not_whole():
             if self._writer is None:
-                self._writer = pq.ParquetWriter(
-                    self._file.begun(), table.schema, compression="zstd"
-                )
+                self._writer = _writer(self._file.begun(), table.schema)
             self._writer.write_table(table)
 
     def close(self) -> bool:
@@ -103,6 +103,31 @@ class PartWriter:
                     self._writer.close()
             self._file.withdraw()
             raise
+
+
+def _writer(file: object, schema: pa.Schema) -> pq.ParquetWriter:
+    """Return a writer of rows: where they come from and times by differences, as they rise.
+
+    Half the time of Parquet's defaults, and less to read. Of other columns whose values differ,
+    dictionaries are soon given up.
+    """
+    rising = {
+        field.name
+        for field in schema
+        if (field.name == "ts" or field.name.endswith("_row"))
+        and (pa.types.is_int64(field.type) or pa.types.is_timestamp(field.type))
+    }
+    return pq.ParquetWriter(
+        file, schema, compression="zstd", dictionary_pagesize_limit=_DICTIONARY,
+        use_dictionary=[_leaf(field) for field in schema if field.name not in rising],
+        column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
+    )  # fmt: skip
+
+
+def _leaf(field: pa.Field) -> str:
+    """Return the path of a column's values within a Parquet file."""
+    listed = pa.types.is_list(field.type) or pa.types.is_large_list(field.type)
+    return f"{field.name}.list.element" if listed else str(field.name)
 
 
 def _kinds(schema: pa.Schema) -> dict[str, pa.DataType]:
