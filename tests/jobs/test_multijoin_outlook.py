@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
 import multijoin_cases as cases
 import numpy as np
+import pyarrow as pa
 import pytest
 from multijoin_cases import CASES, joined
 from multiway_cases import PREDICATES, random_streams, values
 
-from engine.jobs.multijoin import outlook
-from engine.jobs.multijoin.outlook import Expected, stretch_of
-from engine.multiway.streams import MultiStreams
+from engine.jobs.multijoin import outlook, written
+from engine.jobs.multijoin.outlook import Expected, Way, stretch_of
+from engine.jobs.multijoin.read import Lane
+from engine.jobs.output import PartWriter
 from engine.runtime.kept import COMPILED
 
 SHED: dict[str, Any] = {"throttle": 0.5, "basic_window": 2, "adapt_every": 5, "window": 3}
@@ -29,7 +32,7 @@ def _tried(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("tuples", [1, 20, 500])
 def test_a_stretch_has_the_tuples_of_its_time(kind: str, tuples: int) -> None:
     streams = random_streams(3, (40, 0, 55), kind)
-    found = stretch_of(streams, tuples)
+    found = stretch_of(Lane((), streams, []), tuples).streams
     low, high = (int(own) for own in (found.ts.min(initial=99), found.ts.max(initial=-1)))
     assert found.ts.size <= tuples + 4  # ties
     assert tuples == 1 or found.ts.size >= min(tuples, 90) - 8
@@ -59,6 +62,29 @@ def test_both_joins_are_tried_and_the_rows_are_as_before(
         assert done.rows == short.rows
 
 
+def test_writing_is_expected_to_take_time_where_outputs_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases.write(tmp_path, cases.streams(4, 60))
+    monkeypatch.setattr(outlook, "_LEAST", 3)
+    monkeypatch.setattr(outlook, "_PART", 3)
+    wrote: list[Path] = []
+
+    class Slow(PartWriter):
+        def write(self, table: pa.Table) -> None:
+            wrote.append(Path(str(self._path)).parent)
+            time.sleep(0.3)
+            super().write(table)
+
+    monkeypatch.setattr(written, "PartWriter", Slow)
+    for given, slow in (({"out": None}, False), ({}, True)):
+        told = joined(tmp_path, **SHED | given).report["harvest"]["expected_seconds"]
+        assert all((own > 0.3) == slow for own in told.values())
+    tried = [own for own in wrote if not own.is_relative_to(tmp_path)]
+    assert tried
+    assert not any(own.exists() for own in tried)
+
+
 def test_nothing_is_expected_of_streams_that_barely_fill_the_windows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,19 +105,18 @@ def test_nothing_is_compiled_or_interpreted_while_the_clock_runs(
     monkeypatch.setattr(COMPILED, "always", False)
     monkeypatch.setattr(COMPILED, "names", [*COMPILED.names])
 
-    def seconds(task: object, streams: MultiStreams, kernel: str) -> float:
-        del task
+    def seconds(way: Way, task: object, lane: Lane, schema: object) -> float:
+        del task, schema
         assert COMPILED.always
-        if streams.ts.size > outlook.WARM and kernel not in COMPILED.names:
-            COMPILED.names.append(kernel)
+        if lane.streams.ts.size > outlook.WARM and way.__name__ not in COMPILED.names:
+            COMPILED.names.append(way.__name__)
             return 1000.0
         return 1.0
 
-    for way in ("_exact_seconds", "_harvested_seconds"):
-        monkeypatch.setattr(outlook, way, lambda *given, own=way: seconds(*given, own))
+    monkeypatch.setattr(outlook, "_timed", seconds)
     told = joined(tmp_path, **SHED).report["harvest"]["expected_seconds"]
     assert 0 < told["exact"] == told["harvested"] < 10
-    assert COMPILED.names[-2:] == ["_exact_seconds", "_harvested_seconds"]
+    assert COMPILED.names[-2:] == ["_exact", "_harvested"]
     assert not COMPILED.always
 
 
@@ -114,8 +139,8 @@ def test_the_cheaper_exact_join_is_named(
     monkeypatch.setattr(outlook, "_PART", 3)
     for exact, harvested, warned in ((1.0, 2.0, True), (2.0, 1.0, False)):
         caplog.clear()
-        monkeypatch.setattr(outlook, "_exact_seconds", lambda *_, own=exact: own)
-        monkeypatch.setattr(outlook, "_harvested_seconds", lambda *_, own=harvested: own)
+        ways = {"_exact": exact, "_harvested": harvested}
+        monkeypatch.setattr(outlook, "_timed", lambda way, *_, own=ways: own[way.__name__])
         told = joined(tmp_path, **SHED).report["harvest"]["expected_seconds"]
         assert told["harvested"] / told["exact"] == harvested / exact
         assert told["exact"] > 2 * exact  # of three times the tuples, about

@@ -96,6 +96,15 @@ def kept_fractions(
     return keep_fractions(join, throttle).keep
 
 
+def _for(seconds: float, parts: Iterator[OutputBatch]) -> Iterator[OutputBatch]:
+    """Yield what comes within about so many seconds."""
+    end = time.perf_counter() + seconds
+    for part in parts:
+        yield part
+        if time.perf_counter() > end:
+            return
+
+
 def _gathered(parts: Iterator[OutputBatch]) -> Iterator[OutputBatch]:
     """Yield outputs in batches of `CHUNK` at least, but for the last.
 
@@ -171,22 +180,14 @@ class HarvestRun:
             priors=task.priors, brute_force=self._search, threads=task.threads,
         )  # fmt: skip
 
-    def parts(self) -> Iterator[Part]:
-        """Run the join and yield its outputs: members, ts and importance."""
+    def parts(self, seconds: float = np.inf) -> Iterator[Part]:
+        """Run the join, to its end or for about so long, and yield members, ts and importance."""
         ts = self._streams.ts
-        for members, importance in _gathered(self._join.run()):
+        for members, importance in _gathered(_for(seconds, self._join.run())):
             latest = ts[members[:, 0]]
             for own in members.T[1:]:
                 np.maximum(latest, ts[own], out=latest)
             yield members, latest, importance
-
-    def try_for(self, seconds: float) -> int:
-        """Run the join to its end, or for about so long; return how many tuples came."""
-        end = time.perf_counter() + seconds
-        for _ in self._join.run():
-            if time.perf_counter() > end:
-                break
-        return int(self._join.pushes.sum() + self._join.shed.sum())
 
     @property
     def statistics(self) -> Harvested:

@@ -51,7 +51,7 @@ def with_capacity(task: MultiJoinTask, sample: Ints) -> MultiJoinTask:
     settings = replace(task.harvest, capacity=None, throttle=1.0, shedding="harvest")
     whole = replace(task, harvest=settings)
     if lane.streams.ts.size:  # most of what is to be compiled is, before the clock runs
-        compiled_first(partial(_speed, whole, stretch_of(lane.streams, WARM)))
+        compiled_first(partial(_speed, whole, stretch_of(lane, WARM).streams))
     speed = compiled_first(partial(_speed, whole, lane.streams))
     if not speed:
         raise SpecError(
@@ -66,5 +66,6 @@ def with_capacity(task: MultiJoinTask, sample: Ints) -> MultiJoinTask:
 def _speed(task: MultiJoinTask, streams: MultiStreams) -> float:
     """Return the comparisons a second of a join, from what it does in `SECONDS`."""
     run, begun = HarvestRun(task, streams), time.perf_counter()
-    run.try_for(SECONDS)
+    for _ in run.parts(SECONDS):
+        pass
     return run.statistics.comparisons / (time.perf_counter() - begun)

@@ -10,16 +10,20 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from engine.jobs.multijoin.harvested import HarvestRun
 from engine.jobs.multijoin.join_task import MultiJoinTask
-from engine.jobs.multijoin.read import WHOLE
+from engine.jobs.multijoin.read import WHOLE, Lane
+from engine.jobs.multijoin.written import OutputWriter
 from engine.multiway.exact.join import ExactJoin
 from engine.multiway.streams import Attributes, MultiStreams, Windows
+from engine.runtime.disk import scratch_folder
 from engine.runtime.jit import Ints
 from engine.runtime.kept import COMPILED
 
 T = TypeVar("T")
+Way = Callable[[MultiJoinTask, Lane, OutputWriter], int]
 _log = logging.getLogger("winnow")
 _PART = 20
 """The stretch that is tried has so many times fewer tuples than the streams, and two windows."""
@@ -39,7 +43,7 @@ class Expected(NamedTuple):
 
     exact: float
     harvested: float
-    """`exact`, `harvested`: Seconds, without reading and writing."""
+    """`exact`, `harvested`: Seconds, with writing where outputs are written, without reading."""
 
     @property
     def line(self) -> str:
@@ -53,7 +57,7 @@ class Expected(NamedTuple):
         return f"{both}, with all outputs: leave out the capacity or throttle fraction"
 
 
-def stretch_of(streams: MultiStreams, tuples: int) -> MultiStreams:
+def stretch_of(lane: Lane, tuples: int) -> Lane:
     """Return a stretch from the middle of time with about so many tuples.
 
     Examples
@@ -62,10 +66,11 @@ def stretch_of(streams: MultiStreams, tuples: int) -> MultiStreams:
     >>> ts = np.array([0, 2, 4, 1, 3, 5])
     >>> streams = MultiStreams(np.array([0, 3, 6]), ts, np.tile(np.arange(3), 2), np.ones(6),
     ...                        no_attributes(6)._replace(code=ts * 10))
-    >>> found = stretch_of(streams, 2)
+    >>> found = stretch_of(Lane((), streams, []), 2).streams
     >>> found.first.tolist(), found.ts.tolist(), found.attributes.code.tolist()
     ([0, 1, 2], [2, 3], [20, 30])
     """
+    streams = lane.streams
     ordered = np.sort(streams.ts)
     begin = max(0, (ordered.size - tuples) // 2)
     low, high = (int(ordered[min(at, ordered.size - 1)]) for at in (begin, begin + tuples))
@@ -76,10 +81,15 @@ def stretch_of(streams: MultiStreams, tuples: int) -> MultiStreams:
         parts.append(np.arange(span.start + first, span.start + last))
     places = np.concatenate(parts)
     sizes = [0, *(part.size for part in parts)]
-    return MultiStreams(
+    payload = [
+        table.take(part - first) if table.num_columns else table
+        for table, part, first in zip(lane.payload, parts, streams.first, strict=False)
+    ]
+    found = MultiStreams(
         np.cumsum(sizes).astype(np.int64), streams.ts[places], streams.row[places],
         streams.importance[places], _attributes_of(streams, places),
     )  # fmt: skip
+    return Lane(lane.group, found, payload)
 
 
 def _attributes_of(streams: MultiStreams, places: Ints) -> Attributes:
@@ -96,7 +106,7 @@ def _attributes_of(streams: MultiStreams, places: Ints) -> Attributes:
 
 
 def expected_of(
-    lanes: Iterable[tuple[MultiJoinTask, MultiStreams]], tuples: int
+    lanes: Iterable[tuple[MultiJoinTask, Lane]], tuples: int, schema: pa.Schema
 ) -> Expected | None:
     """Try both joins on a stretch of the streams, and log what to expect of the whole.
 
@@ -105,10 +115,12 @@ def expected_of(
 
     Parameters
     ----------
-    lanes : iterable of (MultiJoinTask, MultiStreams)
+    lanes : iterable of (MultiJoinTask, Lane)
         Of one task. The largest is tried.
     tuples : int
         Of all tasks: those that are not tried are expected to take as long each.
+    schema : pyarrow.Schema
+        Of the outputs.
 
     Returns
     -------
@@ -116,18 +128,19 @@ def expected_of(
         None for short streams, where windows hold little, and where two windows are more than half
         of the time.
     """
-    task, streams = max(lanes, key=lambda lane: lane[1].ts.size)
-    tried = _of_lane(task, streams)
+    task, lane = max(lanes, key=lambda own: own[1].streams.ts.size)
+    tried = _of_lane(task, lane, schema)
     if tried is None:
         return None
-    times = tuples / streams.ts.size
+    times = tuples / lane.streams.ts.size
     whole = Expected(tried.exact * times, tried.harvested * times)
     level = logging.WARNING if whole.exact <= whole.harvested else logging.INFO
     _log.log(level, "winnow: %s", whole.line)
     return whole
 
 
-def _of_lane(task: MultiJoinTask, streams: MultiStreams) -> Expected | None:
+def _of_lane(task: MultiJoinTask, lane: Lane, schema: pa.Schema) -> Expected | None:
+    streams = lane.streams
     if streams.ts.size // _PART < _LEAST:
         return None
     inside = _in_windows(streams, task.windows)
@@ -136,12 +149,14 @@ def _of_lane(task: MultiJoinTask, streams: MultiStreams) -> Expected | None:
     size = max(streams.ts.size // _PART, 2 * inside)
     if size > streams.ts.size // 2:
         return None
-    parts = [stretch_of(streams, tuples) for tuples in (WARM, size // 2, size)]
-    if not all(own.ts.size for own in parts):
+    parts = [stretch_of(lane, tuples) for tuples in (WARM, size // 2, size)]
+    if not all(own.streams.ts.size for own in parts):
         return None  # one instant has all tuples
-    ways = (_exact_seconds, _harvested_seconds)
-    seconds = [[compiled_first(partial(way, task, own)) for way in ways] for own in parts]
-    few, some = (own.ts.size for own in parts[1:])
+    ways = (_exact, _harvested)
+    seconds = [
+        [compiled_first(partial(_timed, way, task, own, schema)) for way in ways] for own in parts
+    ]
+    few, some = (own.streams.ts.size for own in parts[1:])
     return Expected._make(
         _whole((few, short), (some, long), streams.ts.size)
         for short, long in zip(*seconds[1:], strict=True)
@@ -199,23 +214,37 @@ def _whole(few: tuple[int, float], some: tuple[int, float], tuples: int) -> floa
     return some[1] + (tuples - some[0]) * min(max(each, more), 2 * each)
 
 
-def _exact_seconds(task: MultiJoinTask, streams: MultiStreams) -> float:
-    """Return the seconds of a stretch's outputs, or an estimate from those made in time."""
-    options, begin = task.options, time.perf_counter()
+def _timed(way: Way, task: MultiJoinTask, lane: Lane, schema: pa.Schema) -> float:
+    """Return the seconds of a stretch, or an estimate from the part that was joined in time.
+
+    Outputs are written if the join writes them, to a folder that goes.
+    """
+    with scratch_folder() as folder:
+        own = replace(task, draft=None if task.draft is None else folder)
+        write, begin = OutputWriter(own, schema), time.perf_counter()
+        came = way(own, lane, write)
+        write.close()
+        return (time.perf_counter() - begin) * lane.streams.ts.size / max(1, came)
+
+
+def _exact(task: MultiJoinTask, lane: Lane, write: OutputWriter) -> int:
+    """Run the exact join of a stretch in about `SECONDS`; return how many tuples came."""
+    options, streams, end = task.options, lane.streams, time.perf_counter() + SECONDS
     join = ExactJoin(
         streams, task.windows, options.predicate, graph=options.graph, combine=options.combine,
         threads=task.threads,
     )  # fmt: skip
-    for chunk in join.outputs():
-        if time.perf_counter() - begin > SECONDS:
-            came = int(np.count_nonzero(streams.ts <= chunk.ts[-1]))
-            return (time.perf_counter() - begin) * streams.ts.size / came
-    return time.perf_counter() - begin
+    parts = ((own.members, own.ts, own.importance) for own in join.outputs())
+    for _, ts, _ in write.all(lane, parts):
+        if time.perf_counter() > end:
+            return int(np.count_nonzero(streams.ts <= ts[-1]))
+    return streams.ts.size
 
 
-def _harvested_seconds(task: MultiJoinTask, streams: MultiStreams) -> float:
-    """Return the seconds of a stretch, or an estimate from the part that was joined in time."""
-    begin = time.perf_counter()
+def _harvested(task: MultiJoinTask, lane: Lane, write: OutputWriter) -> int:
+    """Run the harvested join of a stretch in about `SECONDS`; return how many tuples came."""
     whole = replace(task, start_ts=None, share=WHOLE)
-    came = HarvestRun(whole, streams).try_for(SECONDS)
-    return (time.perf_counter() - begin) * streams.ts.size / max(1, came)
+    run = HarvestRun(whole, lane.streams)
+    for _ in write.all(lane, run.parts(SECONDS)):
+        pass
+    return sum(run.statistics.pushes) + sum(run.statistics.shed)

@@ -121,14 +121,11 @@ def join_streams(task: MultiJoinTask) -> MultiJoinResult:
     if Scores.of(options.predicate, read.lanes[0].streams) is not None:
         schema = schema.insert(len(options.names) + 3, pa.field("score", pa.float64()))
     write = OutputWriter(task, schema)
+    lanes = list(zip(_by_lane(task), read.lanes, strict=True))
     expected = None
     if task.harvest is not None and task.tried and task.share.number == 0:
-        streams = (lane.streams for lane in read.lanes)
-        expected = expected_of(
-            zip(_by_lane(task), streams, strict=True), _tuples_of_all(task, read)
-        )
+        expected = expected_of(lanes, _tuples_of_all(task, read), schema)
         clock.spent("outlook")
-    lanes = list(zip(_by_lane(task), read.lanes, strict=True))
     if len(lanes) > 1 and is_on_gpu(task):
         joined = _harvest_together(lanes, write, clock)
     else:
