@@ -159,8 +159,8 @@ def _keys(
 ) -> tuple[pa.DataType, ...]:
     if len(ours) != len(theirs):
         raise SpecError(
-            f"stream {stream.side} names {len(ours)} join attributes ({', '.join(ours)}), the fact "
-            f"relation {len(theirs)} for it ({', '.join(theirs) or 'none'}): name equally many"
+            f"{stream.called} joins by {', '.join(ours)}, and the fact relation by "
+            f"{', '.join(theirs) or 'nothing'}: name equally many columns of both"
         )
     return common_types(stream, ours, fact, theirs)
 

@@ -199,6 +199,17 @@ def test_the_capacity_is_measured_again_where_something_was_compiled(
     assert [sizes.count(size) for size in set(sizes)] == [2, 2]
 
 
+def test_windows_of_one_basic_window_are_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cases.write(tmp_path, cases.streams(4, 20))
+    said = "no window is longer than --basic-window 9, so each is read whole or not at all"
+    for basic, throttle, warned in ((9, 0.5, True), (9, 1, False), (8, 0.5, False)):
+        given = {"basic_window": basic, "throttle": throttle}
+        joined(tmp_path, **BASE | {"window": "9,b=3"} | given)
+        assert (said in capsys.readouterr().err) == warned
+
+
 def test_nothing_is_measured_where_nothing_is_compared(tmp_path: Path) -> None:
     cases.write(tmp_path, {name: own.slice(0, 0) for name, own in streams(14).items()})
     with pytest.raises(SpecError, match="no tuples are compared: give a number"):

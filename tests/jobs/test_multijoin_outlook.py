@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from multijoin_cases import CASES, joined
 from multiway_cases import PREDICATES, random_streams, values
 
 from engine.jobs.multijoin import outlook, written
+from engine.jobs.multijoin.harvested import within
 from engine.jobs.multijoin.outlook import Expected, Way, stretch_of
 from engine.jobs.multijoin.read import Lane
 from engine.jobs.output import PartWriter
@@ -83,6 +85,14 @@ def test_writing_is_expected_to_take_time_where_outputs_are_written(
     tried = [own for own in wrote if not own.is_relative_to(tmp_path)]
     assert tried
     assert not any(own.exists() for own in tried)
+
+
+def test_what_is_found_out_for_the_first_outputs_does_not_break_a_trial_off() -> None:
+    def parts() -> Iterator[int]:
+        time.sleep(0.2)
+        yield from range(3)
+
+    assert list(within(0.1, parts())) == [0, 1, 2]
 
 
 def test_nothing_is_expected_of_streams_that_barely_fill_the_windows(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from engine.multiway.streams import MultiStreams, Windows, basic_counts
 from engine.runtime.device_choice import ON_GPU, wanted_device
 from engine.runtime.jit import Floats
 
+T = TypeVar("T")
 INDEXED = {"used": "cpu", "reason": "indexes are probed on the CPU"}
 
 
@@ -96,12 +97,20 @@ def kept_fractions(
     return keep_fractions(join, throttle).keep
 
 
-def _for(seconds: float, parts: Iterator[OutputBatch]) -> Iterator[OutputBatch]:
-    """Yield what comes within about so many seconds."""
-    end = time.perf_counter() + seconds
+def within(seconds: float, parts: Iterator[T]) -> Iterator[T]:
+    """Yield the first part, which much is found out for, and what comes in the seconds after it.
+
+    Examples
+    --------
+    >>> list(within(0.0, iter("abc"))), list(within(60.0, iter("abc")))
+    (['a'], ['a', 'b', 'c'])
+    """
+    end = np.inf
     for part in parts:
         yield part
-        if time.perf_counter() > end:
+        now = time.perf_counter()
+        end = min(end, now + seconds)
+        if now >= end:
             return
 
 
@@ -183,7 +192,7 @@ class HarvestRun:
     def parts(self, seconds: float = np.inf) -> Iterator[Part]:
         """Run the join, to its end or for about so long, and yield members, ts and importance."""
         ts = self._streams.ts
-        for members, importance in _gathered(_for(seconds, self._join.run())):
+        for members, importance in _gathered(within(seconds, self._join.run())):
             latest = ts[members[:, 0]]
             for own in members.T[1:]:
                 np.maximum(latest, ts[own], out=latest)

@@ -31,16 +31,19 @@ from engine.multiway.exact.join import check_top
 from engine.multiway.harvest.priors import PairPrior
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.predicate import Predicate, condition
-from engine.multiway.streams import Windows, windows_of
+from engine.multiway.streams import Windows, basic_counts, windows_of
 from engine.options.multijoin import AUTO, ROWS, JoinStream, MultiJoinOptions
 from engine.options.shedding import HARVEST_TIMES
 from engine.runtime.errors import SpecError
 from engine.runtime.streams import SIDES
 from engine.runtime.time_units import parse_instant, parse_ticks, parse_window
 from engine.runtime.uris import Place
+from engine.runtime.warned import warn
 
 TICKS = {"tick": 1.0, "s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "day": 1.0 / 86_400}
 """Of a second; where times are plain numbers a tick is taken for one."""
+MOST_BASIC_WINDOWS = 100_000
+"""Of a window: what is learnt and decided takes time and memory for each."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ def open_join(options: MultiJoinOptions) -> MultiJoinTask:
         None if start is None else parse_instant(start, unit, "--start-ts", sources[0].zone),
         tau,
         expire_every,
-        _harvest(options, unit),
+        _harvest(options, windows, unit),
         (),
         priors=_priors(options.profiles, options.names, windows, unit),
     )
@@ -181,16 +184,31 @@ def _ticks(given: str | None, unit: str, option: str) -> int | None:
     return found
 
 
-def _harvest(options: MultiJoinOptions, unit: str) -> HarvestSettings | None:
+def _harvest(options: MultiJoinOptions, windows: Windows, unit: str) -> HarvestSettings | None:
     if options.harvest is None:
         return None
     given = dict(options.harvest)
+    asked = given["basic_window"]
     if options.measures:
         given["capacity"] = 1.0  # until it is measured
     for name in HARVEST_TIMES:
         given[name] = _ticks(str(given[name]), unit, "--" + name.replace("_", "-")) or 0
     given.setdefault("per_second", TICKS[unit])
-    return HarvestSettings(**given, seed=options.seed)  # type: ignore[arg-type]
+    settings = HarvestSettings(**given, seed=options.seed)  # type: ignore[arg-type]
+    counts = basic_counts(windows, settings.basic_window)
+    most = max(counts)
+    if most > MOST_BASIC_WINDOWS:
+        raise SpecError(
+            f"--basic-window {asked} cuts the window of stream {options.names[counts.index(most)]} "
+            f"into {most:,} basic windows, and {MOST_BASIC_WINDOWS:,} are the most: give a longer "
+            "one, such as a tenth of the window"
+        )
+    if most == 1 and settings.throttle != 1:
+        warn(
+            f"no window is longer than --basic-window {asked}, so each is read whole or not at "
+            "all: give a shorter one, such as a tenth of the windows"
+        )
+    return settings
 
 
 def _priors(

@@ -119,7 +119,8 @@ class LoopsSettings:
                     "once: leave it out, or choose lazy-nlj, general-lazy-nlj or lazy-hash"
                 )
         elif self.tau is None or self.tau < 1:
-            raise SpecError(f"method {self.method} needs tau, 1 tick or more, and has {self.tau}")
+            has = "has none" if self.tau is None else f"has {self.tau}"
+            raise SpecError(f"method {self.method} needs tau, 1 tick or more, and {has}: give it")
         elif 0 < self.expire_every < self.tau:
             raise SpecError(
                 f"expire_every {self.expire_every} must be {self.tau} ticks (tau) or more: what "

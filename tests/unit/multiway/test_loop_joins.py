@@ -247,7 +247,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"method": "eager-nlr"}, "method 'eager-nlr' is not known; .* Did you mean 'eager-nlj'"),
     ({"method": "eager-nlj", "graph": "stars"}, "join graph 'stars' .* Did you mean 'star'"),
     ({"method": "eager-nlj", "tau": 5}, "tau 5 is of lazy methods, .* leave it out"),
-    ({"method": "lazy-nlj"}, "lazy-nlj needs tau, 1 tick or more, and has None"),
+    ({"method": "lazy-nlj"}, "lazy-nlj needs tau, 1 tick or more, and has none: give it"),
     ({"method": "lazy-hash", "tau": 0, "buckets": 2}, "lazy-hash needs tau, .* and has 0"),
     ({"method": "lazy-nlj", "tau": 5, "expire_every": 4}, "4 must be 5 ticks .tau. or more"),
     ({"method": "eager-nlj", "expire_every": -1}, "expire_every -1 must be 0 ticks or more"),
