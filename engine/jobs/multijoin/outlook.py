@@ -34,6 +34,8 @@ _PAIRS = 100_000_000
 it; what one of more needs is compiled in any case."""
 WARM = 40
 """Tuples that are joined first, so that little is compiled while the clock runs."""
+SHORT = 0.1
+"""Seconds that are measured again, as whatever else the machine does shows in them."""
 SECONDS = 2.0
 """After which a trial is broken off."""
 
@@ -154,13 +156,29 @@ def _of_lane(task: MultiJoinTask, lane: Lane, schema: pa.Schema) -> Expected | N
         return None  # one instant has all tuples
     ways = (_exact, _harvested)
     seconds = [
-        [compiled_first(partial(_timed, way, task, own, schema)) for way in ways] for own in parts
+        [least_of(partial(compiled_first, partial(_timed, way, task, own, schema))) for way in ways]
+        for own in parts
     ]
     few, some = (own.streams.ts.size for own in parts[1:])
     return Expected._make(
         _whole((few, short), (some, long), streams.ts.size)
         for short, long in zip(*seconds[1:], strict=True)
     )
+
+
+def least_of(measure: Callable[[], float]) -> float:
+    """Return the seconds that are measured, of little time the least of three.
+
+    Examples
+    --------
+    >>> least_of(iter([0.07, 0.02, 0.03]).__next__), least_of(iter([0.7, 0.2]).__next__)
+    (0.02, 0.7)
+    """
+    found = measure()
+    for _ in range(2):
+        if found < SHORT:
+            found = min(found, measure())
+    return found
 
 
 def compiled_first(measure: Callable[[], T]) -> T:
