@@ -171,7 +171,7 @@ def over_time(
 def losses_over_time(content: Mapping[str, Any]) -> list[Chart]:
     """Return what was found and lost over time; of importance too where that is not 1 each."""
     spans = content.get("lost", {}).get("by_time", [])
-    if not spans:
+    if not spans or not content["exact"]["outputs"]:
         return []
     edges = [*(own["from"] for own in spans), spans[-1]["to"] + 1]
     unweighted = content["exact"]["importance"] == content["exact"]["outputs"]

@@ -52,7 +52,13 @@ def print_explanation(
         )
         _say(console, said[-1], *each)
     if content["expected"]["measured"]:
-        console.print(_measured(content["expected"]["measured"], names))
+        runs = content["expected"]["measured"]
+        console.print(_measured(runs, names))
+        if any((run["ratio"] or 0) > 2 for run in runs):
+            _say(
+                console, "the model takes all values for equally frequent, which these are not: "
+                f"measure other orders by winnow multijoin --method {content['method']} --order",
+            )  # fmt: skip
     _say(console, *map(Footnote, cited(" ".join(said))))
 
 

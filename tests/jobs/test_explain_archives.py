@@ -9,7 +9,9 @@ from typing import Any
 
 import multijoin_cases as cases
 import naive_multijoin as naive
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from multijoin_cases import CASES, NAMES, WINDOWS
 from options_given import line_of
@@ -95,6 +97,18 @@ def test_a_run_is_set_against_the_model(folder: Path, capsys: Any, method: str) 
         )  # fmt: skip
         assert run["actual"] == wanted.comparisons > 0
         assert run["ratio"] == run["actual"] / run["expected"]
+
+
+def test_a_model_that_is_far_off_says_why(tmp_path: Path, capsys: Any) -> None:
+    at = np.arange(300)
+    for skewed in (False, True):
+        key = np.where(at % 3, 0, at) if skewed else at % 5
+        for name in NAMES:
+            pq.write_table(pa.table({"t": at, "k": key}), tmp_path / f"{name}.parquet")
+        assert main([*words(tmp_path, window=40), "--measure"]) == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        assert ("takes all values for equally frequent, which these are not" in shown) == skewed
+        assert ("winnow multijoin --method eager-nlj --order" in shown) == skewed
 
 
 def test_orders_of_every_direction(folder: Path, capsys: Any) -> None:

@@ -7,7 +7,7 @@ import datetime as dt
 import numpy as np
 import pytest
 
-from engine.report.charts import Bars, Lines, Series
+from engine.report.charts import Bars, Lines, Series, losses_over_time
 from engine.report.figures import figure_of
 
 STEPS = Lines(
@@ -81,6 +81,15 @@ def test_bars(stacked: bool) -> None:
     assert [own.get_text() for own in axis.get_yticklabels()] == ["a", "b"]
     [mark] = axis.lines
     np.testing.assert_array_equal(mark.get_xdata(), [5.0, np.nan])
+
+
+@pytest.mark.parametrize("outputs", [0, 3])
+def test_losses_of_no_outputs_are_not_drawn(outputs: int) -> None:
+    kinds = [f"{which}_{own}" for which in ("exact", "lost") for own in ("outputs", "importance")]
+    span = {"from": 0, "to": 9} | dict.fromkeys(kinds, outputs)
+    exact = {"outputs": outputs, "importance": float(outputs)}
+    content = {"exact": exact, "lost": {"by_time": [span]}, "window": {"tick": "tick"}}
+    assert len(losses_over_time(content)) == (outputs > 0)
 
 
 def test_a_report_without_plots_says_so() -> None:
