@@ -55,8 +55,8 @@ def canonical_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | str:
     kinds = {family(left), family(right)}
     if "float" in kinds:
         return (
-            "floating-point numbers are no attributes of an equi-join: cast the column to a "
-            "decimal or an integer"
+            "floating-point numbers are not compared for equality: cast the column to a decimal "
+            "or an integer"
         )
     left, right = (right, left) if pt.is_null(left) else (left, right)
     kinds -= {"null"}

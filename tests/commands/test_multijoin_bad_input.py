@@ -154,6 +154,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
         SHED | {"basic_window": 1, "window": "9,b=200000"},
         r"--basic-window 1 cuts the window of stream b into 200,000 basic windows, and 100,000 are",
     ),
+    "rooms by a float": ({"partition_by": "v"}, r"\(double\).* not compared for equality: cast"),
     "segment": (SHED | {"basic_window": 0}, r"--basic-window 0 must be 1 tick or more"),
     "segment time": (SHED | {"basic_window": "2 s"}, r"--basic-window 2 s is a duration, but"),
     "interval": (SHED | {"adapt_every": "x"}, r"--adapt-every 'x' is neither a number"),
@@ -169,7 +170,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "metric": (SHED | {"metric": "best"}, r"--metric is 'best'; choose one of best-output"),
     "reference": (SHED | {"reference": "no"}, r"--reference is 'no'; choose one of exact, none"),
     "exact": ({"reference": "none"}, r"--reference none leaves .*and this join is exact: leave it"),
-    "tuples": (SHED | {"window": "rows:5"}, r"count-based windows cannot be harvested"),
+    "tuples": (SHED | {"window": "rows:500000"}, r"count-based windows cannot be harvested"),
 }  # fmt: skip
 
 

@@ -302,7 +302,12 @@ def test_what_means_nothing_is_said_at_once(spark: Any, archives: Path) -> None:
         (SpecError, "row is 'nn', which the left DataFrame lacks", left, {"row": "nn"}),
         (SpecError, "row column word .* must be an integer", left, {"row": "word"}),
         (InputError, "has no column 'kk': it has (?!.*__winnow)", left, {"on": "kk"}),
-        (InputError, "floating-point numbers are no attributes", left, {"on": "floating"}),
+        (
+            InputError,
+            "floating-point numbers are not compared for equality",
+            left,
+            {"on": "floating"},
+        ),
         (InputError, "time column word has type", left, {"time": "word"}),
         (SpecError, "on is missing: name the column, or left_on", left, {"on": None}),
         (SpecError, "time is missing: name the column", left, {"time": None}),

@@ -195,20 +195,27 @@ def _harvest(options: MultiJoinOptions, windows: Windows, unit: str) -> HarvestS
         given[name] = _ticks(str(given[name]), unit, "--" + name.replace("_", "-")) or 0
     given.setdefault("per_second", TICKS[unit])
     settings = HarvestSettings(**given, seed=options.seed)  # type: ignore[arg-type]
+    if not windows.by_rows.any():
+        _check_basic_windows(options.names, windows, settings, asked)
+    return settings
+
+
+def _check_basic_windows(
+    names: Sequence[str], windows: Windows, settings: HarvestSettings, asked: object
+) -> None:
     counts = basic_counts(windows, settings.basic_window)
     most = max(counts)
     if most > MOST_BASIC_WINDOWS:
         raise SpecError(
-            f"--basic-window {asked} cuts the window of stream {options.names[counts.index(most)]} "
-            f"into {most:,} basic windows, and {MOST_BASIC_WINDOWS:,} are the most: give a longer "
-            "one, such as a tenth of the window"
+            f"--basic-window {asked} cuts the window of stream {names[counts.index(most)]} into "
+            f"{most:,} basic windows, and {MOST_BASIC_WINDOWS:,} are the most: give a longer one, "
+            "such as a tenth of the window"
         )
     if most == 1 and settings.throttle != 1:
         warn(
             f"no window is longer than --basic-window {asked}, so each is read whole or not at "
             "all: give a shorter one, such as a tenth of the windows"
         )
-    return settings
 
 
 def _priors(
