@@ -35,6 +35,7 @@ from engine.options.multijoin import GRAPHS, METHODS
 from engine.options.option import Interface, Option, Scope
 from engine.options.shedding import MEASURED
 from engine.options.streams import Window
+from engine.runtime.errors import SpecError
 
 _DEFAULTS = HarvestSettings(1)
 
@@ -44,6 +45,11 @@ class AnyPredicate(Kind):
 
     def read(self, flag: str, value: Any) -> Predicate:  # noqa: ANN401 - see Kind
         """Return the predicate."""
+        if callable(value):
+            raise SpecError(
+                f"{flag} is a function: register it, as in engine.register_theta('near', "
+                "function), and name it and its columns: theta:near:COL,COL"
+            )
         return value if isinstance(value, Predicate) else parse_predicate(as_text(flag, value))
 
 

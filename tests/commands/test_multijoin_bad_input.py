@@ -351,6 +351,8 @@ def test_python_refuses_what_is_no_join() -> None:
         multijoin(tables, **(given | {"time": "x"}))
     with pytest.raises(SpecError, match="predicate is missing: give one"):
         multijoin(tables, time="t", window=3)
+    with pytest.raises(SpecError, match=r"predicate is a function: register it, as in engine\.reg"):
+        multijoin(tables, **(given | {"predicate": lambda a, b: a < b}))
     with pytest.raises(SpecError, match="window is given for stream 'd'"):
         multijoin(tables, **(given | {"window": {"d": 3}}))
     twice = pa.Table.from_arrays([tables["a"].column("k")] * 2, ["k", "k"])

@@ -107,9 +107,12 @@ def test_harvested_and_by_loops(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", BOUNDS)
 def test_no_vectors_at_all(kind: str) -> None:
-    for width in (None, 3):
-        column = pa.nulls(4, pa.list_(pa.float32(), width) if width else pa.list_(pa.float32()))
-        tables = {name: pa.table({"t": range(4), "v": column}) for name in TWO}
+    lists, fixed = pa.list_(pa.float32()), pa.list_(pa.float32(), 3)
+    for types in ((lists, lists), (fixed, fixed), (fixed, pa.null())):
+        tables = {
+            name: pa.table({"t": range(4), "v": pa.nulls(4, own)})
+            for name, own in zip(TWO, types, strict=True)
+        }
         for more in ({}, {"throttle": 0.5, "basic_window": 2, "adapt_every": 2}, {"top": 1}):
             done = winnow.multijoin(
                 tables, predicate=f"{kind}:v:0.5", time="t", window=5, **more

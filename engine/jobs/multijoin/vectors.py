@@ -65,7 +65,7 @@ def resolved(predicate: Predicate, streams: Sequence[tuple[Archive, Sequence[str
 def check_dense(archive: Archive, name: str, predicate: str) -> None:
     """Raise `InputError` if a column holds no dense vectors, or none of a width that is taken."""
     kind = archive.schema.field(name).type
-    if not is_dense(kind):
+    if not (is_dense(kind) or pt.is_null(kind)):
         raise InputError(
             f"column {name} of {archive.called} has type {kind}: predicate {predicate} "
             "takes fixed-size lists of float16, float32 or float64, or lists of one length; cast it"
@@ -92,7 +92,7 @@ def vectors(
     Parameters
     ----------
     column : pyarrow.ChunkedArray
-        Of one of the types of `is_dense`.
+        Of one of the types of `is_dense`, or of nulls, as an empty column may be.
     name : str
         For messages.
     directed : bool
@@ -109,6 +109,8 @@ def vectors(
         If lists have different lengths, or too many or too few numbers.
     """
     cells = contiguous(column)
+    if pt.is_null(cells.type):
+        cells = cells.cast(pa.list_(pa.float64()))
     valid = cells.is_valid().to_numpy(zero_copy_only=False)
     flat = cells.flatten()  # without what null cells hide
     if pt.is_fixed_size_list(cells.type):
