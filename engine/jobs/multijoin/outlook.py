@@ -37,7 +37,7 @@ WARM = 40
 SHORT = 0.1
 """Seconds that are measured again, as whatever else the machine does shows in them."""
 SECONDS = 2.0
-"""After which a trial is broken off."""
+"""After which a trial is broken off, a harvested one so long after its first outputs."""
 
 
 class Expected(NamedTuple):
@@ -112,8 +112,8 @@ def expected_of(
 ) -> Expected | None:
     """Try both joins on a stretch of the streams, and log what to expect of the whole.
 
-    Takes little more than a twentieth of both joins' time, of long windows what two take, or 4 s
-    where they are slow.
+    Takes less than a tenth of both joins' time, of long windows what three take; trials of less
+    than `SHORT` are made three times, those of more than `SECONDS` broken off.
 
     Parameters
     ----------
