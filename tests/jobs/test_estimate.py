@@ -282,6 +282,32 @@ def test_seconds_end_an_estimate(tmp_path: Path) -> None:
     assert found.report["within"]["reached"] <= 0.03
     found = engine.estimate_archives(**places, **JOIN, seconds=60)
     assert found.report["how"] == "exact join"
+    assert found.report["why"] == "all of it should fit into the seconds that it may take"
+
+
+def test_seconds_that_do_not_suffice_for_all_of_few_stretches(tmp_path: Path) -> None:
+    """An exact join that is not finished tells nothing, so it is known first whether it fits."""
+    given = {**written(tmp_path, streams(4, 1_200, 3_600), 200), **JOIN, "window": 50}
+    short, enough = (engine.estimate_archives(**given, seconds=own) for own in (1e-9, 600))
+    assert short.report["stopped"] == "seconds"
+    assert short.report["slices"]["all"] < 20
+    [line] = short.aggregates["count(*)"].to_pylist()
+    [truth] = enough.aggregates["count(*)"].to_pylist()
+    assert enough.report["why"].endswith("of which a sample would say little")
+    assert abs(line["estimate"] / truth["estimate"] - 1) < 0.5
+    assert line["no_interval"].startswith("too few stretches")
+
+
+def test_a_slow_first_stretch_does_not_end_an_estimate_early(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is loaded for it says nothing of those after it."""
+    clock = iter([0.0, *[50.0] * 10, *[55.0] * 1000])
+    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
+    given = {**written(tmp_path, streams(4, 1_200, 3_600), 200), **JOIN, "window": 50}
+    found = engine.estimate_archives(**given, seconds=60, executor=SerialExecutor())
+    assert found.report["stopped"] is None
+    assert found.report["slices"]["drawn"] > 1
 
 
 def test_progress_shows_the_interval_narrowing(tmp_path: Path) -> None:
@@ -299,18 +325,22 @@ def test_progress_shows_the_interval_narrowing(tmp_path: Path) -> None:
 
 
 class Steady(SerialExecutor):
-    """Takes a millisecond a row."""
+    """Takes a millisecond a row, and once a minute more."""
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """Yield results that say so."""
-        for item in items:
-            yield function(item)._replace(seconds=item.read["rows"] / 1000)
+        for i, item in enumerate(items):
+            yield function(item)._replace(seconds=item.read["rows"] / 1000 + 60 * (i == 0))
 
 
 def test_the_exact_seconds_are_in_proportion_to_the_rows(tmp_path: Path) -> None:
     found = engine.estimate_archives(**large(tmp_path), **JOIN, read="10%", executor=Steady())
     assert found.report["exact"]["rows"] == 120_000
     assert found.report["exact"]["seconds"] == pytest.approx(120)
+    few = written(tmp_path, streams(4, 1_200, 3_600), 200)
+    found = engine.estimate_archives(**few, **JOIN, read="1%", executor=Steady())
+    assert found.report["slices"]["drawn"] == 1
+    assert found.report["exact"]["seconds"] is None
 
 
 def test_time_parts_add_up_and_can_be_drawn(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ class Estimating(ABC):
         size = self.size()
         wanted = PILOT + min(PILOT, self.plan.odd.size)
         pilot = min(wanted, self.most(PART * size))
-        if self.limits.target is None and pilot < FEWEST:
+        if self.limits.target is None and self.limits.read is not None and pilot < FEWEST:
             return max(1, min(wanted, self.most(size)))
         return max(1, pilot)
 
@@ -243,7 +243,9 @@ class Estimating(ABC):
         limits, joins, sizes = self.limits, self.joins, [math.inf]
         if limits.read is not None:
             sizes.append(limits.read * self.cost_of_all - self.spent)
-        if joins.until is not None and self.spent:
+        if joins.until is not None and not self.spent:
+            sizes.append(_ALL * self.cost_of_all)  # a pilot tells first whether that fits
+        elif joins.until is not None:
             now = time.perf_counter()
             begun = joins.until - (limits.seconds or 0.0)
             rate = self.spent / max(now - begun, 1e-9)
@@ -272,6 +274,8 @@ class Estimating(ABC):
         else:
             most = self.plan.worth
         draws = min(most, self.most(self.size()))
+        if self.limits.read is None and own.draws < FEWEST:  # what a stretch takes is vague yet
+            draws = max(draws, min(2 * own.draws, self.plan.worth))
         return draws if draws > own.draws else None
 
     def _everything_pays(self, draws: int) -> str | None:
@@ -285,15 +289,15 @@ class Estimating(ABC):
         slices = self.plan.worth
         if slices < 2 * FEWEST:
             return f"stretches in all: {slices:,}, of which a sample would say little"
-        target = 100 * (self.limits.target or 0.0)
-        cost = self.spent + self.expected(draws)
-        if cost > HALF * self.cost_of_all:
-            return (
-                f"estimates within {target:g} % take {draws:,} of {slices:,} stretches or more, "
-                f"{100 * cost / self.cost_of_all:.0f} % of the {self.plan.counted} that "
-                "everything has"
-            )
-        return None
+        target, cost = self.limits.target, self.spent + self.expected(draws)
+        if cost <= HALF * self.cost_of_all:
+            return None
+        if target is None:
+            return "all of it should fit into the seconds that it may take"
+        return (
+            f"estimates within {100 * target:g} % take {draws:,} of {slices:,} stretches or more, "
+            f"{100 * cost / self.cost_of_all:.0f} % of the {self.plan.counted} that everything has"
+        )
 
     def _everything(
         self, why: str, rounds: list[Round], best: tuple[Seen, Sequence[Estimates]] | None

@@ -133,14 +133,13 @@ def _part(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _exact_seconds(plan: Slices, joins: Joins) -> float | None:
-    """Return about how long the exact join takes on the same cores; None where nothing was read.
+    """Return about how long the exact join takes on the same cores; None if that is not known.
 
-    The median, for the first stretches also wait for compilation.
+    The first stretch of each core also waits for compilation, and for what is loaded.
     """
-    if not joins.rates:
-        return None
-    cores = joins.executor.slots or joins.executor.threads
-    return statistics.median(joins.rates) * plan.all["rows"] / max(1, cores)
+    cores = max(1, joins.executor.slots or joins.executor.threads)
+    rates = joins.rates[cores:]
+    return statistics.median(rates) * plan.all["rows"] / cores if rates else None
 
 
 def _summary(text: str, own: pa.Table) -> dict[str, Any]:
