@@ -23,7 +23,6 @@ from engine.sampling.stretches.interval import (
     FEWEST_POOLED,
     Answer,
     Cell,
-    Pooled,
     answer,
 )
 from engine.sampling.stretches.needed import (
@@ -195,7 +194,7 @@ class Cells:
             for group, own in by_group.items()
         }
         return [
-            self._own.told(_answered(own, level, average=average, pooled=together[group]))
+            self._own.told(answer(own, level, average=average, pooled=together[group]))
             for _, group, own in cells
         ]
 
@@ -261,18 +260,6 @@ class Cells:
         joined = [int(np.diff(np.searchsorted(places, one[1:]))[0]) for one, _, _ in cells]
         columns["stretches"] = pa.array(joined, pa.int64())
         return in_order(pa.table(columns), len(self.spec.by) + 1)
-
-
-def _answered(cell: Cell, level: float, *, average: bool, pooled: Pooled | None) -> Answer:
-    """Return what a cell has: by what slices are worth, or by the sizes that they were drawn by.
-
-    By these where one slice outweighs the others only by what it is worth.
-    """
-    found = answer(cell, level, average=average, pooled=pooled)
-    if cell.worth is None or found.reason is None or DOMINATED not in found.reason:
-        return found
-    as_drawn = answer(cell._replace(worth=None), level, average=average, pooled=pooled)
-    return found if as_drawn.reason is not None else as_drawn
 
 
 def windows_of(plan: Plan, spec: AggregateSpec) -> list[Window]:

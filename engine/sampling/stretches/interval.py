@@ -13,7 +13,8 @@ transformation), for samples without the few large ones have too small a mean an
 
 *Totals of slices drawn by other sizes* than those that totals go with, for large values, so that
 each window of time has some, or by a guess: a ratio estimator by the latter, of which the sum is
-known (Sarndal, Swensson and Wretman 1992, 7.3).
+known (Sarndal, Swensson and Wretman 1992, 7.3). Where one slice outweighs the others only by these,
+by the sizes of the draws.
 
 *Averages* are ratios R of two totals; the same is computed of the residuals ``y - R z``, divided by
 the total of z, times ``n / (n - 1)``, for R is fitted to them. The interval is `fieller`'s.
@@ -230,6 +231,9 @@ def answer(
     error = own.units * math.sqrt(squares) / n
     found = found._replace(error=error, reason=reason)
     if reason is not None:
+        if cell.worth is not None:
+            as_drawn = answer(cell._replace(worth=None), confidence, average=average, pooled=pooled)
+            found = found if as_drawn.reason is not None else as_drawn
         return found
     reach = _reach(cell, own, error, _quantiles(own.part, confidence, free), average, few)
     if isinstance(reach, str):

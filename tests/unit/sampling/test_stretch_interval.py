@@ -42,6 +42,14 @@ def test_totals_are_the_oracles(seed: int) -> None:
     assert found.low == pytest.approx(max(wanted[0] - wanted[2], seen))
 
 
+def test_where_one_slice_outweighs_the_others_only_by_worth_totals_go_by_the_draws() -> None:
+    cell = _cell(np.random.default_rng(3), 20)
+    worth = cell.sizes * np.where(np.arange(20) == 7, 50, 1)
+    by_draws, by_both = (answer(cell._replace(worth=own), 0.9) for own in (None, (worth, 400.0)))
+    assert by_draws.reason is None
+    assert by_both == by_draws
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_averages_are_ratios_with_the_residuals_error(seed: int) -> None:
     rng = np.random.default_rng(seed)
