@@ -197,12 +197,12 @@ class Estimating(ABC):
         self.size_by(self.plan.measures.shares(places, own.chance[places], totals))
 
     def _first(self) -> int:
-        """Return the slices of the first round."""
+        """Return the slices of the first round: all that bytes allow if a pilot is much of it."""
         size = self.size()
         wanted = PILOT + min(PILOT, self.plan.odd.size)
         pilot = min(wanted, self.most(PART * size))
-        if self.limits.target is None and self.limits.read is not None and pilot < FEWEST:
-            return max(1, min(wanted, self.most(size)))
+        if self.limits.target is None and self.limits.read is not None and pilot < wanted:
+            return max(1, self.most(size))
         return max(1, pilot)
 
     def _enough(self, own: Round, found: Sequence[Estimates]) -> bool:

@@ -72,7 +72,8 @@ class Measures(NamedTuple):
         By Tukey's outer fence they have far fewer pairs for their tuples than others: there are
         gaps in them, about whose ends footers know least, and they are small, so that few samples
         would have one. Bursts, on the other side, are large. Or they have far more pairs of one
-        key than others, as far as bytes tell, which tell little of how many.
+        key than others, as far as bytes tell, which tell little of how many; or far larger values,
+        as a small slice has that begins within a window of such.
         """
         return self._beyond(lambda dense: -dense)
 
@@ -93,6 +94,9 @@ class Measures(NamedTuple):
         if not self.counted:
             hot = self.alike[some] / self.pairs[some]
             far = np.maximum(far, _beyond_quartiles(np.log(np.maximum(hot, _LITTLE))))
+        if self.values is not None:
+            large = self.values[some]
+            far = np.maximum(far, _beyond_quartiles(np.log(np.maximum(large, _LITTLE))))
         order = np.argsort(-far, kind="stable")
         found: Ints = some[order[far[order] > _FENCE]]
         return found

@@ -133,6 +133,8 @@ def test_slices_with_gaps_are_unlike_the_others() -> None:
     pairs[[30, 40, 70, 90, 95]] = 0.05, 0.03, 40.0, 0.0, 0.0
     found = Measures(pairs / pairs.sum(), tuples / tuples.sum(), pairs / pairs.sum())
     assert found.odd.tolist() == [40, 30]
+    values = np.where(np.arange(pairs.size) == 20, 50.0, 1.0)
+    assert found._replace(values=values).odd.tolist() == [20, 40, 30]
     assert set(found.apart.tolist()) == {40, 30, 70}
     drift = np.linspace(1, 9, 200)
     assert not Measures(drift**2, drift, drift**2).odd.size
