@@ -163,7 +163,9 @@ def _how(content: Mapping[str, Any]) -> str:
         said += f"; all rows were read: {content['why']}, or have winnow prepare write its lanes"
     if content["stopped"] is not None:
         said += "; stopped by " + ("you" if content["stopped"] == "interrupted" else "--seconds")
-    needed = content["read"]["needed"]
+    needed, most = content["read"]["needed"], content["read"]["asked"]
+    if most is not None and slices["drawn"] == 1 and content["read"]["share"] > most:
+        said += f"; one takes more than the {percent(most)} of --read"
     if needed is not None:
         said += "; for an interval " + (
             f"give --read {math.ceil(100 * needed)}% or more"

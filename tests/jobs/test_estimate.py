@@ -656,6 +656,7 @@ def test_too_little_to_read_is_told_with_what_is_enough(
     assert "none: too few stretches were sampled" in said
     assert "95 % intervals" not in said
     assert f"for an interval {remedy}" in said
+    assert ("; one takes more than the 2.00 % of --read" in said) == (rows == 1_200)
     needed = found.report.read.needed
     more = {} if needed == 1 else {"read": f"{math.ceil(100 * needed)}%"}
     assert needed == 1 or f"give --read {more['read']} or more" in said

@@ -95,7 +95,8 @@ def build_report(
                 "reached": reached if math.isfinite(reached) else None,
             },
             "aggregates": [_summary(text, own) for text, own in tables.items()],
-            "read": read | {"share": share, "needed": _needed(options, plan, outcome)},
+            "read": read
+            | {"share": share, "asked": options.read, "needed": _needed(options, plan, outcome)},
             "exact": plan.all | {"seconds": _exact_seconds(plan, joins)},
             "rejected": joins.rejected,
             "slices": {
