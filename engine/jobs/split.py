@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,6 +17,7 @@ from engine.models.rate_curve import RateCurve, merged, shared, side_curve
 from engine.options.budget import EVEN, EXPECTED, Amount, Amounts, Split, sides_of, split_budget
 from engine.policies import Policy, ValueKind
 from engine.replay.settings import UNLIMITED
+from engine.runtime.warned import warn
 from engine.value_model.lane_curve import fluctuating, measured
 from engine.value_model.summary import SUMMARISED, LaneSummary
 
@@ -132,6 +134,29 @@ def summaries_needed(
 def groups_measured(memory: Amounts, groups: Sequence[Sequence[int]]) -> Sequence[Sequence[int]]:
     """Return the groups whose peaks a memory is a percentage of: all or none."""
     return groups if any(own is not None and own.share is not None for own in memory) else ()
+
+
+def warn_of_no_memory(memory: Amounts, split: Split, peaks: Sequence[tuple[int, int]]) -> None:
+    """Warn where percentages come to no tuple.
+
+    Parameters
+    ----------
+    memory : tuple of Amount or None
+        Of each side.
+    split : Split
+    peaks : sequence of (int, int)
+        Of each group's lanes as one; none if no memory is a percentage.
+    """
+    left, right = memory
+    if left is None or right is None or left.share is None or left.share != right.share:
+        return
+    most = max((sum(own) if split != EVEN else max(own) for own in peaks), default=0)
+    if 0 < left.share * most < 1:
+        of = "both streams" if split != EVEN else "a stream"
+        warn(
+            f"--memory {left} of the {most:,} tuples that the exact join holds of {of} at its peak "
+            f"is none: give {math.ceil(100 / most)}% or more, or a number of tuples"
+        )
 
 
 def lane_budgets(

@@ -16,6 +16,7 @@ import winnow
 from engine.commands import main
 from engine.options.budget import parse_amounts, parse_split
 from engine.runtime.errors import SpecError
+from engine.runtime.warned import WinnowWarning
 
 TABLES: dict[str, str] = {"on": "k", "time": "t", "importance": "i"}
 
@@ -149,3 +150,21 @@ def test_policies_that_do_not_compare_are_refused(
     given = arguments(case.folder, out=None, split="pooled", policy="age", window_left=3)
     assert main(given) == 2
     assert "do not compare across sides: give another split" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("split", "of", "enough"), [
+    ("even", "21 tuples that the exact join holds of a stream", "5%"),
+    ("pooled", "42 tuples that the exact join holds of both streams", "3%"),
+])  # fmt: skip
+@pytest.mark.parametrize("task", ["replay", "bound"])
+def test_a_percentage_of_no_tuple_is_warned_of(task: str, split: str, of: str, enough: str) -> None:
+    stream = pa.table({"t": range(60), "k": [i % 7 for i in range(60)]})
+    given = {"on": "k", "time": "t", "window": 20, "split": split}
+    given |= {"policy": "prob"} if task == "replay" else {}
+    with pytest.warns(WinnowWarning) as told:
+        getattr(winnow, task)(stream, stream, memory="1%", **given)
+    (message,) = {str(one.message) for one in told}
+    assert message == (
+        f"memory 1% of the {of} at its peak is none: give {enough} or more, or a number of tuples"
+    )
+    getattr(winnow, task)(stream, stream, memory=enough, **given)

@@ -24,10 +24,11 @@ from engine.jobs.split import (
     lane_budgets,
     shared_memories,
     summaries_needed,
+    warn_of_no_memory,
 )
 from engine.optimum.bound import BoundSettings, Budget
 from engine.options.bound import BoundOptions
-from engine.options.budget import EXPECTED
+from engine.options.budget import EXPECTED, POOLED
 from engine.report.envelope import Report, envelope, memory_report, stream_report, window_report
 from engine.runtime.device_choice import ON_CPU, combined_choice, wanted_device
 from engine.runtime.errors import SpecError
@@ -86,6 +87,7 @@ def _memories(options: BoundOptions, lanes: JobLanes, windows: tuple[int, int]) 
     stats = lane_stats(lanes.files, lanes.stages, windows=[windows], kinds=kinds, groups=groups)
     warn_of_capped(base, stats.profiles[windows])
     peaks = stats.peaks[windows]
+    warn_of_no_memory(base.memory, POOLED if options.over_any else base.split, peaks)
     if options.over_any:
         return one_memory(lanes, shared_memories(base.memory, lanes.groups, peaks))
     models = LaneModels(

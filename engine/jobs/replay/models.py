@@ -19,6 +19,7 @@ from engine.jobs.split import (
     lane_budgets,
     shared_memories,
     summaries_needed,
+    warn_of_no_memory,
 )
 from engine.models import rate_curve
 from engine.models.frequency import expected_recall
@@ -123,6 +124,7 @@ class ReplayModels:
             lanes.files, lanes.stages, windows=[windows], kinds=kinds, groups=groups, ticks=ticks
         )
         warn_of_capped(options, stats.profiles[windows])
+        warn_of_no_memory(options.memory, options.split, stats.peaks[windows])
         self.lanes = LaneModels(
             stats.profiles[windows],
             stats.summaries,
