@@ -130,7 +130,8 @@ def profile(
     >>> found.exact["outputs"], found.streams[0].age.buckets, found.streams[1].age.matches
     (4, (0.6666666666666666, 0.3333333333333333), 0.3333333333333333)
     """
-    with pair_of(left, right, PROFILE.from_keywords(options), job_of) as pair:
+    given = PROFILE.from_keywords(options)
+    with pair_of(left, right, given, lambda own: profile_of(own).base) as pair:
         job = replace(profile_of(pair.files), unit=pair.unit)
         if any(table is not None for table in pair.tables):
             job = replace(job, asked=None)

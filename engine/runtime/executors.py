@@ -148,25 +148,29 @@ def _drain(queues: deque[Queue[Any]]) -> None:
 
 
 def ordered_map(
-    source: Callable[[P], Iterator[T]], parts: Sequence[P], workers: int
-) -> Iterator[T]:
-    """Yield the chunks of all parts in order, computed by `workers` threads."""
+    source: Callable[[P], Iterator[T]], parts: Sequence[P], workers: int,
+    pool: ThreadPoolExecutor | None = None,
+) -> Iterator[T]:  # fmt: skip
+    """Yield the chunks of all parts in order, computed by `workers` threads, or those of a pool."""
+    if pool is None:
+        with ThreadPoolExecutor(workers, **as_here()) as own:
+            yield from ordered_map(source, parts, workers, own)
+        return
     stop = Event()
     queues: deque[Queue[Any]] = deque()
     waiting = iter(parts)
-    with ThreadPoolExecutor(workers, **as_here()) as pool:
-        try:
-            while True:
-                while len(queues) < workers and (part := next(waiting, None)) is not None:
-                    queues.append(Queue(_BUFFERED))
-                    pool.submit(_produce, source, part, queues[-1], stop)
-                if not queues:
-                    return
-                yield from _consume(queues[0])
-                queues.popleft()
-        finally:
-            stop.set()
-            _drain(queues)
+    try:
+        while True:
+            while len(queues) < workers and (part := next(waiting, None)) is not None:
+                queues.append(Queue(_BUFFERED))
+                pool.submit(_produce, source, part, queues[-1], stop)
+            if not queues:
+                return
+            yield from _consume(queues[0])
+            queues.popleft()
+    finally:
+        stop.set()
+        _drain(queues)
 
 
 def silent(stage: str, done: int, total: int) -> None:

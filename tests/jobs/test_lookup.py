@@ -391,7 +391,7 @@ WRONG: dict[str, tuple[str, str]] = {
     ),
     "counts": (
         "--fact-on a,v",
-        r"stream stream names 1 join attributes \(k\), the fact relation 2",
+        r"the stream archive joins by k, and the fact relation by a, v: name equally many columns",
     ),
     "log": ("--fact-op a", "--fact-op is given without --fact-time"),
     "both": ("--fact-op a --fact-time v", "change log, and --fact-begin"),

@@ -102,13 +102,8 @@ class GrubJoin(HarvestState):
         settings, prober = self._settings, self._prober
         if not isinstance(prober, CpuProber):
             return self._run_clock()
-        if settings.timed or settings.admission == "conserve":
-            return self._run_timed(prober)
-        untimed = Untimed(
-            self._streams, self._order, self._stream_of, self._t0, settings.adapt_every,
-            self._sampled, prober, self._learner.classes,
-        )  # fmt: skip
-        return self._run_untimed(untimed)
+        timed = settings.timed or settings.admission == "conserve"
+        return self._run_timed(prober) if timed else self._run_untimed(prober)
 
     def _run_timed(self, prober: CpuProber) -> Iterator[OutputBatch]:
         """Run a join under a clock: one thread keeps it, others make the outputs."""
@@ -160,18 +155,23 @@ class GrubJoin(HarvestState):
                 yield joined
         self._end()
 
-    def _run_untimed(self, untimed: Untimed) -> Iterator[OutputBatch]:
+    def _run_untimed(self, prober: CpuProber) -> Iterator[OutputBatch]:
         """Run a join whose comparisons take no time, many intervals at once."""
         shred = self._throttle if self._throttle < 1 else layout.WHOLE
         start = self._start if self._emit else UNLIMITED
-        for given in self._all_prepared(untimed, shred):
-            out = untimed.results(given.span)
-            for part in untimed.outputs(given.span, given.plans, shred, out, start, given.known):
-                if isinstance(part, OutputBatch):
-                    yield part
-                else:
-                    rows_done(part[1] - part[0])
-            self._record(given.span, given.pushes, out)
+        with ThreadPoolExecutor(self._threads, **as_here()) as pool:
+            untimed = Untimed(
+                self._streams, self._order, self._stream_of, self._t0, self._settings.adapt_every,
+                self._sampled, prober, self._learner.classes, pool,
+            )  # fmt: skip
+            for span, pushes, plans, known in self._all_prepared(untimed, shred):
+                out = untimed.results(span)
+                for part in untimed.outputs(span, plans, shred, out, start, known):
+                    if isinstance(part, OutputBatch):
+                        yield part
+                    else:
+                        rows_done(part[1] - part[0])
+                self._record(span, pushes, out)
 
     def _all_prepared(self, untimed: Untimed, shred: float) -> Iterator[_Prepared]:
         """Prepare each span; if there are threads, while the outputs of the one before are made."""
@@ -210,8 +210,8 @@ class GrubJoin(HarvestState):
                 self._configure()
             plans, last = plans_ahead(
                 self._shape, self._throttle, lessons, given, own, self._plan,
-                is_quick(settings), learnt.rates, learnt.comparisons,
-                learnt.passes, learnt.ages, learnt.histograms,
+                is_quick(settings), learnt.rates, learnt.comparisons, learnt.passes, learnt.ages,
+                learnt.histograms,
             )  # fmt: skip
             if last.counts.size:
                 self.setting, self._plan = named(last, self._shape), last.plan

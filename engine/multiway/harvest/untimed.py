@@ -35,7 +35,6 @@ from engine.multiway.harvest.walk_layout import WalkJoin
 from engine.multiway.streams import MultiStreams
 from engine.runtime.executors import ordered_map
 from engine.runtime.jit import Ints, jit
-from engine.runtime.work import as_here
 
 SPAN = 1 << 16
 """Tuples of a span, about, or more in long windows; an interval is in one."""
@@ -71,15 +70,17 @@ class Untimed:
         By place.
     prober : CpuProber
     classes : Classes
+    pool : ThreadPoolExecutor
+        Of as many threads as the prober says.
     """
 
     def __init__(
         self, streams: MultiStreams, order: Ints, stream_of: Ints, t0: int, every: int,
-        sampled: Flags, prober: CpuProber, classes: Classes,
+        sampled: Flags, prober: CpuProber, classes: Classes, pool: ThreadPoolExecutor,
     ) -> None:  # fmt: skip
         self._streams, self._order, self._stream_of = streams, order, stream_of
         self._t0, self._every, self._sampled = t0, every, sampled
-        self._prober, self._classes = prober, classes
+        self._prober, self._classes, self._pool = prober, classes, pool
         self.admitted = admitted_all(streams)
         self._ts = streams.ts[order]
         self._most = max(SLICE, in_reach(self._ts, int(classes.window.max(initial=0))))
@@ -156,11 +157,10 @@ class Untimed:
 
         cuts = _slices(order.size, self._most, self._prober.threads)
         each = []
-        with ThreadPoolExecutor(self._prober.threads, **as_here()) as pool:
-            for within, own, known in pool.map(work, cuts):
-                found.ages[within] += own.ages
-                found.lags[within] += own.lags
-                each.append(known)
+        for within, own, known in self._pool.map(work, cuts):
+            found.ages[within] += own.ages
+            found.lags[within] += own.lags
+            each.append(known)
         return found, each
 
     def _ready(self, base: int, cut: Slice) -> Any:  # noqa: ANN401 - the finder's
@@ -206,7 +206,7 @@ class Untimed:
         before = int(np.searchsorted(self._ts, start)) - base
         source = partial(self._slice, join, tuples, out, min(max(0, before), place.size))
         cuts = zip(_slices(place.size, self._most, self._prober.threads), known, strict=True)
-        yield from ordered_map(source, list(cuts), self._prober.threads)
+        yield from ordered_map(source, list(cuts), self._prober.threads, self._pool)
 
     def _slice(
         self, join: WalkJoin, tuples: Tuples, out: Probed, before: int, given: tuple[Slice, Known]
