@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.multiway.harvest import layout
 from engine.multiway.harvest.layout import Clock
-from engine.multiway.harvest.learner import Learnt, all_scaled_down, scaled_down
+from engine.multiway.harvest.learner import Learnt, all_scaled_down
 from engine.multiway.harvest.settings import LEAST_THROTTLE, HarvestSettings
 from engine.multiway.streams import MultiStreams
 from engine.runtime.jit import Floats, Integer, Ints, kernel
@@ -139,11 +139,10 @@ def close(clock: Clock, adapting: Adapting, at: float, beta: float) -> None:
 @kernel
 def _forget(adapting: Adapting) -> bool:
     """Scale what was learnt down; return whether any has changed."""
-    part = adapting.forget
-    changed = all_scaled_down(
-        adapting.lags, adapting.ages, adapting.comparisons, adapting.passes, part
-    )
-    return changed | scaled_down(adapting.candidates, part)
+    return all_scaled_down(
+        adapting.lags, adapting.ages, adapting.comparisons, adapting.passes, adapting.candidates,
+        adapting.forget,
+    )  # fmt: skip
 
 
 @kernel

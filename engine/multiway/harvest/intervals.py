@@ -93,7 +93,7 @@ def _adapted(
             rates[stream] = given.pushes[own, stream] / given.every
     times, changed = given.number[own + 1] - given.number[own], True
     while times > 0 and changed:
-        changed = all_scaled_down(lags, ages, comparisons, passes, given.forget)
+        changed = all_scaled_down(lags, ages, comparisons, passes, comparisons[:0], given.forget)
         times -= 1
 
 

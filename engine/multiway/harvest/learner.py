@@ -55,7 +55,8 @@ FAINT = 1e-50
 """A count so small is scaled down no more. Products of a few smaller ones would be subnormal, which
 takes a processor 100 times as long, or 0, as if nothing had ever been found."""
 FEW_COMPARED = 1e-10
-"""Of so few comparisons neither they nor what passed are scaled down: what part passed stays."""
+"""Of so few comparisons nothing is scaled down: what part of them passed, or an index gave, stays.
+"""
 
 
 def empty_ages(basic: Sequence[int]) -> Floats:
@@ -71,27 +72,45 @@ def empty_ages(basic: Sequence[int]) -> Floats:
 
 
 @kernel
-def scaled_down(values: Floats, part: float) -> bool:
-    """Scale down all counts that are not faint; return whether any has changed."""
+def _scaled(value: float, part: float) -> float:
+    """Return a count scaled down, unless it is faint."""
+    return value * part if value > FAINT else value
+
+
+@kernel
+def _scaled_down(values: Floats, part: float) -> bool:
     changed, flat = False, values.reshape(-1)
     for k in range(flat.size):
-        value = flat[k]
-        flat[k] = value * part if value > FAINT else value
-        changed |= value != flat[k]
+        before = flat[k]
+        flat[k] = _scaled(before, part)
+        changed |= flat[k] != before
     return changed
 
 
 @kernel
 def all_scaled_down(
-    lags: Floats, ages: Floats, comparisons: Floats, passes: Floats, part: float
+    lags: Floats, ages: Floats, comparisons: Floats, passes: Floats, candidates: Floats, part: float
 ) -> bool:
-    """Scale down all that was learnt; return whether any has changed."""
-    changed = scaled_down(lags, part) | scaled_down(ages, part)
+    """Scale down all that was learnt; return whether any has changed.
+
+    Parameters
+    ----------
+    lags, ages, comparisons, passes
+        See `Learnt`.
+    candidates : (m, m - 1) or (0, m - 1) float64
+        See `Indexed`.
+    part : float
+    """
+    changed = _scaled_down(lags, part) | _scaled_down(ages, part)
     for i in range(comparisons.shape[0]):
         for hop in range(comparisons.shape[1]):
-            if comparisons[i, hop] > FEW_COMPARED:
-                changed |= scaled_down(passes[i, hop : hop + 1], part)
-                changed |= scaled_down(comparisons[i, hop : hop + 1], part)
+            compared = comparisons[i, hop]
+            if compared > FEW_COMPARED:
+                comparisons[i, hop] = _scaled(compared, part)
+                changed |= comparisons[i, hop] != compared
+                passes[i, hop] = _scaled(passes[i, hop], part)
+                if candidates.shape[0] > 0:
+                    candidates[i, hop] = _scaled(candidates[i, hop], part)
     return changed
 
 

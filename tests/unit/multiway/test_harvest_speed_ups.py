@@ -206,13 +206,15 @@ def test_plans_ahead_are_made_one_by_one(gap: int, monkeypatch: pytest.MonkeyPat
 def test_what_was_learnt_fades_but_never_away() -> None:
     lags, ages = np.full((2, 3), 5.0), np.array([[[9.0, 0.0, 1e-60]], [[2.0, 3.0, 4.0]]])
     comparisons, passes = np.array([[8.0], [0.0]]), np.array([[0.5], [0.0]])
+    candidates = np.array([[2.0], [0.0]])
     times = 0
-    while all_scaled_down(lags, ages, comparisons, passes, 0.8):
+    while all_scaled_down(lags, ages, comparisons, passes, candidates, 0.8):
         times += 1
     assert 500 < times < 600
     assert passes[0, 0] / comparisons[0, 0] == pytest.approx(0.5 / 8)
+    assert candidates[0, 0] / comparisons[0, 0] == pytest.approx(2 / 8)
     comparisons[0, 0] += 1000
-    while all_scaled_down(lags, ages, comparisons, passes, 0.8):
+    while all_scaled_down(lags, ages, comparisons, passes, candidates, 0.8):
         comparisons[0, 0] = 1000
         times += 1
         if times == 3000:
@@ -220,7 +222,7 @@ def test_what_was_learnt_fades_but_never_away() -> None:
     for own in (lags, ages[:, :, :2], passes[:1]):
         assert 0.7e-50 < own[own > 0].min() <= own.max() <= 1e-50
     assert ages[0, 0].tolist()[1:] == [0.0, 1e-60]
-    all_scaled_down(lags, ages, comparisons, passes, 0.0)
+    all_scaled_down(lags, ages, comparisons, passes, candidates, 0.0)
     assert comparisons.max() == 0
 
 
