@@ -11,6 +11,8 @@ REPRODUCE_ARGS ?=
 # Of each parametrised test so many cases are tried, of long ones fewer, or all where what it uses
 # has changed.
 CASES ?= 2
+# Of those that are tried for changes, what fits in so many seconds of one process; empty for all.
+FIT ?=
 # Tests of jobs wait a third of their time, for Spark, servers and disks. Of cores, those given to us.
 WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) * 3 / 2)))
 
@@ -34,8 +36,10 @@ demo: $(VENV)/.run ## Generate 1M + 1M tuples and replay them under every policy
 
 test: $(VENV)/.dev ## Lint, type-check and run the tests, those of what has changed with all their cases
 	$(MAKE) --no-print-directory --jobs 2 check kernels
-	$(BIN)/python -m pytest --cases $(CASES) -n $(WORKERS) --dist worksteal $(TEST_ARGS)
+	$(BIN)/python -m pytest --cases $(CASES) $(FIT:%=--seconds %) \
+	    -n $(WORKERS) --dist worksteal $(TEST_ARGS)
 	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator --cases $(CASES) \
+	    $(if $(FIT),--seconds $(shell echo $$(($(FIT) / 5)))) \
 	    -n $(WORKERS) --dist worksteal $(TEST_ARGS)
 
 thorough: export WINNOW_THOROUGH := 1

@@ -37,16 +37,18 @@ SLOW = [
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Take ``--cases N`` (`cases_tried`)."""
+    """Take ``--cases N`` and ``--seconds S`` (`cases_tried`)."""
     told = "of each parametrised test try N cases, or all where what it uses has changed"
     parser.addoption("--cases", type=int, metavar="N", help=told)
+    told = "of these, those that take S seconds of one process, together with all others"
+    parser.addoption("--seconds", type=float, metavar="S", help=told)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the cases that are not tried, and put the others in order."""
     most = config.getoption("--cases")
     if most is not None:
-        items[:], others = tried(items, most)
+        items[:], others = tried(items, most, config.getoption("--seconds"))
         config.hook.pytest_deselected(items=others)
     _share_out(items)
 

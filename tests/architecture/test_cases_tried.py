@@ -11,6 +11,7 @@ import cases_tried
 import long_tests
 import pytest
 import thorough
+from long_tests import Long
 from places import ROOT, TESTS
 
 UNIT = TESTS / "unit" / "multiway" / "test_multiway_exact.py"
@@ -36,10 +37,15 @@ class Item(NamedTuple):
     path: Path
     originalname: str
     name: str
+    own_markers: tuple[pytest.Mark, ...] = ()
+
+    def __hash__(self) -> int:
+        """Leave out marks, which have none."""
+        return hash(self[:3])
 
 
-def cases(path: Path, name: str, number: int) -> list[Item]:
-    return [Item(path, name, f"{name}[{i}]") for i in range(number)]
+def cases(path: Path, name: str, number: int, marks: tuple[pytest.Mark, ...] = ()) -> list[Item]:
+    return [Item(path, name, f"{name}[{i}]", marks) for i in range(number)]
 
 
 @pytest.mark.usefixtures("changed")
@@ -86,7 +92,6 @@ def test_all_cases_are_tried_where_what_a_test_uses_has_changed(changed: list[st
     assert not in_full(JOB, "engine/multiway/exact/join.py")
     assert in_full(TESTS / "docs" / "test_docs.py", "docs/tour.md")
     assert not in_full(TESTS / "docs" / "test_docs.py")
-    assert in_full(Path(__file__))
     changed[:] = ["engine/multiway/exact/join.py"]
     cases_tried.in_full.cache_clear()
     assert len(cases_tried.tried(cases(UNIT, "test", 9), 2)[0]) == 9
@@ -117,7 +122,8 @@ def test_long_tests_are_tried_where_what_they_use_has_changed(
     changed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep = "tests/jobs/test_sweep.py::"
-    monkeypatch.setattr(cases_tried, "LONG", {f"{sweep}test_b": 0, f"{sweep}test_c": 1})
+    long = {f"{sweep}test_b": Long(0, 4), f"{sweep}test_c": Long(1, 2)}
+    monkeypatch.setattr(cases_tried, "LONG", long)
     items = [
         *cases(JOB, "test_a", 3), *cases(JOB, "test_b", 3), *cases(JOB, "test_c", 3),
         *cases(UNIT, "test_b", 3),
@@ -130,13 +136,43 @@ def test_long_tests_are_tried_where_what_they_use_has_changed(
     cases_tried.in_full.cache_clear()
     assert len(cases_tried.tried(items, 2)[0]) == 11
 
+    def fit(seconds: float) -> Counter[str]:
+        return Counter(item.originalname for item in cases_tried.tried(items, 2, seconds)[0])
+
+    short = 4 * cases_tried.SHORT  # of test_a and of the other file's, which did not change
+    assert fit(0) == fit(2 + short) == {"test_a": 2, "test_b": 2, "test_c": 1}
+    assert fit(7 + short) == {"test_a": 3, "test_b": 2, "test_c": 3}
+    assert fit(9 + short) == {"test_a": 3, "test_b": 3, "test_c": 2}  # its third counts thrice
+    assert fit(100) == {"test_a": 3, "test_b": 5, "test_c": 3}
+
+
+def test_long_tests_that_guard_what_changed_are_tried(
+    changed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = "engine/multiway/exact"  # of another room than the test
+    changed[:] = [f"{place}/join.py"]
+    cases_tried.in_full.cache_clear()
+    monkeypatch.setattr(cases_tried, "LONG", {"tests/jobs/test_sweep.py::test": Long(0, 4)})
+    for places, found in (((place,), 2), (("engine/jobs/bound",), 0)):
+        items = cases(JOB, "test", 2, (thorough.guards(*places).mark,))
+        assert len(cases_tried.tried(items, 2)[0]) == found
+
+
+@pytest.mark.parametrize("seconds", [None, 0])
+def test_what_takes_no_time_is_tried_in_full(changed: list[str], seconds: float | None) -> None:
+    for changed[:] in ([], ["docs/tour.md"]):
+        cases_tried.in_full.cache_clear()
+        items = [*cases(Path(__file__), "test_a", 5), *cases(UNIT, "test_a", 5)]
+        assert len(cases_tried.tried(items, 2, seconds)[0]) == 7
+
 
 def test_those_that_are_long_are_there_and_one_case_is_compared_with_an_oracle() -> None:
-    assert {*long_tests.LONG.values()} == {0, 1}
-    for own, number in long_tests.LONG.items():
+    assert {own.cases for own in long_tests.LONG.values()} == {0, 1}
+    for own, (number, seconds) in long_tests.LONG.items():
         file, name = own.split("::")
         assert f"\ndef {name}(" in (ROOT / file).read_text(), f"{own}: write long_tests.txt anew"
         assert number == long_tests.compares(ROOT / file, name), own
+        assert seconds >= 0, own
 
 
 def test_an_oracle_is_known_through_helpers() -> None:
@@ -150,6 +186,7 @@ def test_what_took_long_is_read_from_a_run(tmp_path: Path) -> None:
     oracle = "test_outputs_are_those_of_the_definition"
     rows = [
         ("jobs.test_sweep", "test_a[x]", 0.9), ("jobs.test_sweep", "test_b[x]", 1.0),
+        ("jobs.test_sweep", "test_b[y]", 0.2), ("jobs.test_sweep", "test_b[z]", 0.5),
         ("unit.multiway.test_multiway_exact", oracle, 2), ("architecture.test_package", "test", 9),
     ]  # fmt: skip
     run.write_text("<suite>{}</suite>".format("".join(
@@ -157,5 +194,6 @@ def test_what_took_long_is_read_from_a_run(tmp_path: Path) -> None:
         for file, name, took in rows
     )))  # fmt: skip
     assert long_tests.long_in([str(run)]) == {
-        "tests/jobs/test_sweep.py::test_b": 0, f"{UNIT.relative_to(ROOT)}::{oracle}": 1,
+        "tests/jobs/test_sweep.py::test_b": Long(0, 0.5),
+        f"{UNIT.relative_to(ROOT)}::{oracle}": Long(1, 2),
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def test_a_part_of_the_lanes_holds_the_truth(
     assert "lanes" not in true.report
     prepare(tmp_path / "cache", given)
     given["cache"] = tmp_path / "cache"
-    held = 0
+    held = Counter[str]()
     for seed in range(12):
         found = engine.estimate_archives(**given, aggregates=EVERY, read="30%", seed=seed)
         assert found.report["how"] == "sample"
@@ -82,8 +83,8 @@ def test_a_part_of_the_lanes_holds_the_truth(
         for text in TEXTS[:3]:
             [line] = found.aggregates[text].to_pylist()
             wanted = true.aggregates[text]["estimate"][0].as_py()
-            held += line["low"] < wanted < line["high"]
-    assert held >= 32  # of 36
+            held[text] += line["low"] < wanted < line["high"]
+    assert min(held.values()) >= 9  # of 12; of 240 seeds 95 % hold the sums, 93 % the average
     runs = [
         engine.estimate_archives(**given, aggregates=EVERY, read="30%", executor=executor)
         for executor in (SerialExecutor(), ThreadExecutor(3))

@@ -4,21 +4,21 @@ That is N of each test function, the first among them, and fewer of a long one (
 all where something changed that the test uses. `$WINNOW_CHANGED` names the files that changed:
 `make test` asks git, `.ci/run` takes the last commits. A test uses the folders from which it
 imports, by itself or through what tests share; and all that kernels of replays are made of, if any
-of that.
+of that. ``--seconds S``, as in `.ci/run`, leaves out of these cases those that do not fit.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Protocol, TypeVar
 from zlib import crc32
 
-from long_tests import LONG
+from long_tests import LONG, Long
 from places import ORACLE, ROOT, SUPPORT
-from thorough import CHANGED, KERNELS, THOROUGH
+from thorough import CHANGED, KERNELS, THOROUGH, on_guard
 
 PACKAGES = ("engine", "gpu_kernels", "pyspark_winnow", "spark_plugin", "winnow")
 DOORS = ("engine", "engine.api", "engine.commands", "winnow")
@@ -29,6 +29,8 @@ BELOW_ALL = ("engine/runtime", "pyproject.toml", "tests/conftest.py")
 """What every test uses."""
 ALWAYS = ("tests/architecture/", "tests/commands/test_goldens.py")
 """Tests of everything that take no time."""
+SHORT = 0.08
+"""Seconds that a case of a function takes that is not long."""
 OF_ALL = ("tests/benchmarks/", "tests/docs/")
 """Tests of everything that take long: tried in full where anything changed."""
 
@@ -50,7 +52,9 @@ class Item(Protocol):
 Some = TypeVar("Some", bound=Item)
 
 
-def tried(items: Sequence[Some], most: int) -> tuple[list[Some], list[Some]]:
+def tried(
+    items: Sequence[Some], most: int, seconds: float | None = None
+) -> tuple[list[Some], list[Some]]:
     """Return the tests that are tried, in order, and the others.
 
     Parameters
@@ -58,20 +62,42 @@ def tried(items: Sequence[Some], most: int) -> tuple[list[Some], list[Some]]:
     items : sequence of Item
     most : int
         Cases of a function whose places did not change.
+    seconds : float or None
+        What all may take, one after the other. Of functions whose places changed more cases are
+        tried while they fit, those first that take little and of whose function few are tried;
+        None for all of them.
     """
     cases: dict[tuple[Path, str], list[Some]] = {}
     for item in items:
         name = getattr(item, "originalname", item.name)
         cases.setdefault((item.path, name), []).append(item)
     kept: set[Some] = set()
+    more: list[tuple[float, float, str, Some]] = []
+    taken = 0.0
     for (path, name), own in cases.items():
-        if THOROUGH or in_full(path):
-            kept.update(own)
-            continue
-        number = LONG.get(f"{path.relative_to(ROOT)}::{name}", most)
-        few = len(own) <= number
-        kept.update(own if few else spread(own, number, crc32(name.encode())))
+        long = LONG.get(f"{path.relative_to(ROOT)}::{name}", Long(most, SHORT))
+        number = len(own) if THOROUGH or always(path) else min(long.cases, len(own))
+        first = spread(own, number, crc32(name.encode()))
+        kept.update(first)
+        taken += number * long.seconds
+        others = [
+            item
+            for item in own
+            if item not in kept and (in_full(path) or on_guard(getattr(item, "own_markers", ())))
+        ]
+        more += [
+            ((number + i) * long.seconds, long.seconds, item.name, item)
+            for i, item in enumerate(sorted(others, key=_shuffled), 1)
+        ]
+    for _, own_seconds, _, item in sorted(more, key=lambda own: own[:3]):
+        if seconds is None or taken + own_seconds <= seconds:
+            kept.add(item)
+            taken += own_seconds
     return [item for item in items if item in kept], [item for item in items if item not in kept]
+
+
+def _shuffled(item: Item) -> int:
+    return crc32(item.name.encode())
 
 
 def spread(cases: Sequence[Some], most: int, seed: int) -> list[Some]:
@@ -79,6 +105,8 @@ def spread(cases: Sequence[Some], most: int, seed: int) -> list[Some]:
 
     Functions with the same cases try different ones.
     """
+    if most >= len(cases):
+        return list(cases)
     places = {0} if most else set()
     step = (len(cases) - 1) / max(1, most - 1)
     for i in range(most - 1):
@@ -86,12 +114,15 @@ def spread(cases: Sequence[Some], most: int, seed: int) -> list[Some]:
     return [cases[place] for place in sorted(places)]
 
 
+def always(path: Path) -> bool:
+    """Return whether all cases of a file are tried, whatever changed."""
+    return str(path.relative_to(ROOT)).startswith(ALWAYS)
+
+
 @cache
 def in_full(path: Path) -> bool:
-    """Return whether all cases of a file are tried."""
+    """Return whether all cases of a file are tried for what changed."""
     name = str(path.relative_to(ROOT))
-    if name.startswith(ALWAYS):
-        return True
     if name.startswith(OF_ALL) or not CHANGED:
         return bool(CHANGED)
     places = tuple(f"{place}/" for place in (*BELOW_ALL, *used(path)))
@@ -116,13 +147,16 @@ def used(path: Path) -> set[str]:
     return places if places.isdisjoint(KERNELS) else places.union(KERNELS)
 
 
-def _imported(file: Path) -> Iterator[str]:
+@cache
+def _imported(file: Path) -> frozenset[str]:
+    found: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
-            yield from (own.name for own in node.names)
+            found.update(own.name for own in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            yield node.module
-            yield from (f"{node.module}.{own.name}" for own in node.names)
+            found.add(node.module)
+            found.update(f"{node.module}.{own.name}" for own in node.names)
+    return frozenset(found)
 
 
 def _folder(module: str) -> str:

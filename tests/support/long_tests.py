@@ -1,7 +1,8 @@
 """Tests that take long: of most no case is tried unless what they use has changed (`cases_tried`).
 
-`long_tests.txt` names them, a function a line, and how many of its cases are tried all the same:
-one where it compares with an oracle, else none. It is written from what a run of all cases took:
+`long_tests.txt` names them, a function a line, how many of its cases are tried all the same (one
+where it compares with an oracle, else none), and the median of the seconds that its cases take. It
+is written from what a run of all cases took:
 
     python -m pytest -n 2 --junitxml=RUN.xml
     python tests/support/long_tests.py RUN.xml [SIMULATOR.xml]
@@ -17,6 +18,8 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from statistics import median
+from typing import NamedTuple
 
 from places import ORACLE, ROOT, SUPPORT
 
@@ -26,8 +29,22 @@ _ALWAYS = "tests/architecture/"
 _LIST = Path(__file__).with_suffix(".txt")
 _ORACLES = "naive"
 """How names of their modules begin."""
-LONG = {name: int(cases) for name, cases in map(str.split, _LIST.read_text().splitlines())}
-"""Cases that are tried, by name: such as ``tests/jobs/test_size.py::test_name``."""
+
+
+class Long(NamedTuple):
+    """What is known of a long test."""
+
+    cases: int
+    """How many are tried, whatever has changed."""
+    seconds: float
+    """That one takes."""
+
+
+LONG = {
+    name: Long(int(cases), float(seconds))
+    for name, cases, seconds in map(str.split, _LIST.read_text().splitlines())
+}
+"""By name, such as ``tests/jobs/test_size.py::test_name``."""
 
 
 def compares(path: Path, name: str) -> bool:
@@ -89,18 +106,24 @@ def _shared(path: Path, module: str) -> Path | None:
     return next((place for place in places if place.exists()), None)
 
 
-def long_in(runs: list[str]) -> dict[str, int]:
+def long_in(runs: list[str]) -> dict[str, Long]:
     """Return `LONG` of some runs, as pytest's JUnit files tell what took how long."""
-    found: dict[str, int] = {}
+    took: dict[tuple[str, str], list[float]] = {}
     for run in runs:
         for case in ET.parse(run).getroot().iter("testcase"):  # noqa: S314 - pytest's own
             file = f"{case.attrib['classname'].replace('.', '/')}.py"
             name = case.attrib["name"].split("[")[0]
-            if not file.startswith(_ALWAYS) and float(case.attrib["time"]) >= SECONDS:
-                found[f"{file}::{name}"] = int(compares(ROOT / file, name))
-    return found
+            if not file.startswith(_ALWAYS) and case.find("skipped") is None:
+                took.setdefault((file, name), []).append(float(case.attrib["time"]))
+    return {
+        f"{file}::{name}": Long(int(compares(ROOT / file, name)), round(median(seconds), 1))
+        for (file, name), seconds in took.items()
+        if max(seconds) >= SECONDS
+    }
 
 
 if __name__ == "__main__":
-    lines = (f"{name} {cases}" for name, cases in sorted(long_in(sys.argv[1:]).items()))
+    lines = (
+        f"{name} {own.cases} {own.seconds}" for name, own in sorted(long_in(sys.argv[1:]).items())
+    )
     _LIST.write_text("\n".join(lines) + "\n")

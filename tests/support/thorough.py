@@ -41,6 +41,9 @@ def of_each_kind() -> bool:
     return not told or any(file.startswith(places) for file in CHANGED)
 
 
+_REASON = "it takes long: make thorough"
+
+
 def guards(*places: str) -> pytest.MarkDecorator:
     """Mark long tests: for `make thorough`, and for changes in the places that they guard.
 
@@ -50,7 +53,12 @@ def guards(*places: str) -> pytest.MarkDecorator:
         if not (ROOT / place).exists():
             raise FileNotFoundError(f"tests guard {place}, which is not there: name another")
     changed = any(f"{file}/".startswith(f"{place}/") for file in CHANGED for place in places)
-    return pytest.mark.skipif(not (THOROUGH or changed), reason="it takes long: make thorough")
+    return pytest.mark.skipif(not (THOROUGH or changed), reason=_REASON)
+
+
+def on_guard(marks: Iterable[pytest.Mark]) -> bool:
+    """Return whether a test with these marks guards a place that changed."""
+    return any(mark.args == (False,) and mark.kwargs.get("reason") == _REASON for mark in marks)
 
 
 def guarded(cases: Iterable[Any], *places: str) -> list[Any]:
