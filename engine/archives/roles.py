@@ -140,14 +140,14 @@ def common_types(
 def compared_as(columns: Sequence[tuple[Archive, str]]) -> list[pa.DataType]:
     """Return the types by which join attributes are compared.
 
-    They are their own, but cells of text files that look like integers are text beside text: of
+    They are their own, but cells of CSV that look like integers are text beside text: of
     one file all may, and of another not.
     """
     kinds = [families.value_type(archive.schema.field(name).type) for archive, name in columns]
     if all(families.family(kind) != "string" for kind in kinds):
         return kinds
     return [
-        pa.string() if kind == pa.int64() and _of_cells(archive, name) else kind
+        pa.string() if kind == pa.int64() and _inferred(archive, name, "csv") else kind
         for kind, (archive, name) in zip(kinds, columns, strict=True)
     ]
 
@@ -226,6 +226,12 @@ def _tick(archive: Archive, name: str, kind: pa.DataType) -> str:
         return "day"
     if pt.is_integer(kind) or pt.is_floating(kind):
         return "tick"
+    if _read_from_text(archive, name):
+        first = texts.first_rows(archive.files[0].path, archive.side, name)[0]
+        raise InputError(
+            f"{archive.placed}: time column {name} holds text such as {str(first)!r}: write times "
+            "as in 2026-03-01T08:00:00Z, or as whole numbers"
+        )
     raise InputError(
         f"{archive.placed}: time column {name} has type {kind}: it must be an integer, a "
         "timestamp, a date or a float that holds whole numbers; cast it"
@@ -253,12 +259,14 @@ def check_importance(archive: Archive, name: str) -> None:
 
 
 def _read_from_text(archive: Archive, name: str) -> bool:
-    return _of_cells(archive, name) and pt.is_string(archive.schema.field(name).type)
+    """Return whether a column is text of which times and numbers are read."""
+    kind = archive.schema.field(name).type
+    return _inferred(archive, name, "csv", "json") and pt.is_string(kind)
 
 
-def _of_cells(archive: Archive, name: str) -> bool:
-    """Return whether a column's type is inferred from the cells of text files."""
-    return archive.format == "csv" and name in archive.stored.names
+def _inferred(archive: Archive, name: str, *formats: str) -> bool:
+    """Return whether a column's type is inferred from files of one of these formats."""
+    return archive.format in formats and name in archive.stored.names
 
 
 def _guess(archive: Archive, name: str, kinds: Sequence[pa.DataType]) -> pa.DataType | None:

@@ -156,10 +156,10 @@ class Rows:
         self.archive, self._table = archive, table
         self._files = [(file.path, file.path, file.name) for file in archive.files]
         self._as_text: tuple[str, ...] = ()
-        if archive.format == "csv":
+        if archive.copied:
             self._spool(tuple(dict.fromkeys(lenient)), folder)
         kinds = {field.name: field.type for field in archive.schema}
-        if archive.format == "csv":  # a column without a value is text there
+        if archive.copied:  # a column without a value is text there
             kinds = {n: pa.string() if pa.types.is_null(k) else k for n, k in kinds.items()}
         kinds |= dict.fromkeys(self._as_text, pa.string())
         self.schema = pa.schema(list(kinds.items()))

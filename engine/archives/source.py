@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from engine.archives import texts
 from engine.archives.folders import NONE, folder_columns
+from engine.archives.readers import format_of
 from engine.archives.text_schemas import reconciled
 from engine.runtime import storage
 from engine.runtime.errors import InputError, did_you_mean
@@ -22,15 +23,9 @@ from engine.runtime.listing import check_whole, files_at
 from engine.runtime.streams import SIDES
 from engine.runtime.uris import Uri, source_of
 
-FORMATS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".csv.gz": "csv",
-    ".tsv": "csv",
-    ".tsv.gz": "csv",
-}
-_ENDINGS = ".parquet, .pq, .csv, .csv.gz or .tsv"
+_ENDINGS = (
+    ".parquet, .csv, .tsv, .jsonl, .arrow or .feather (or be text as .gz, .bz2, .zst or .lz4)"
+)
 
 
 TABLE, FRAME = "(a table)", "(a DataFrame)"
@@ -79,12 +74,12 @@ class Archive:
     ----------
     where, side : str
         As the user gave them, for messages.
-    format : {"parquet", "csv"}
+    format : {"parquet", "csv", "json", "arrow"}
         One for all files.
     files : tuple of ArchiveFile
         By path.
     schema : pyarrow.Schema
-        Of every row: what files hold, and then what their folders do. For text: as inferred from
+        Of every row: what files hold, and then what their folders do. Of text: as inferred from
         the first block of each file and reconciled.
     folders : pyarrow.Schema
         The columns that names of folders hold (`engine.archives.folders`).
@@ -110,6 +105,11 @@ class Archive:
         return self.called if self.where in IN_MEMORY else f"{self.called} {self.where}"
 
     @property
+    def copied(self) -> bool:
+        """Whether its files are copied as Parquet before they are read."""
+        return self.format != "parquet"
+
+    @property
     def stored(self) -> pa.Schema:
         """What every file holds itself."""
         return pa.schema([field for field in self.schema if field.name not in self.folders.names])
@@ -121,8 +121,8 @@ class Archive:
 
     @property
     def fingerprint(self) -> str:
-        """Digest of path, size, and modification time or ETag of every file; and text's types."""
-        read = self.schema if self.format == "csv" else self.folders
+        """Digest of path, size, and modification time or ETag of every file; and types."""
+        read = self.schema if self.copied else self.folders
         digest = hashlib.sha256("".join(f"{own}\0" for own in read).encode())
         for file in self.files:
             digest.update(f"{file.path}\0{file.size}\0{file.changed}\n".encode())
@@ -151,8 +151,8 @@ def open_archive(where: str, side: str) -> Archive:
     for path, kind in formats.items():
         if kind is None:
             raise InputError(
-                f"{side} archive: file {path} is neither Parquet nor CSV by its name: it must "
-                f"end in {_ENDINGS}; move it away or give a glob of the files that are meant"
+                f"{side} archive: file {path} is no archive by its name, which must end in "
+                f"{_ENDINGS}; move it away or give a glob of the files that are meant"
             )
     kinds = sorted({str(kind) for kind in formats.values()})
     if len(kinds) > 1:
@@ -161,11 +161,11 @@ def open_archive(where: str, side: str) -> Archive:
             f"{side} archive {where} mixes formats: {first} and {second}: give a glob that "
             "takes one of them"
         )
-    if kinds == ["csv"]:
+    if kinds != ["parquet"]:
         schemas = storage.each(lambda path: texts.first_schema(path, side), paths)
         states = storage.each(storage.state_of, paths)
         files = [ArchiveFile(path, None, *own) for path, own in zip(paths, states, strict=True)]
-        return _archive(where, side, "csv", files, reconciled(paths, schemas, side))
+        return _archive(where, side, kinds[0], files, reconciled(paths, schemas, side))
     looked_at = storage.each(lambda path: _looked_at(path, side), paths)
     _check_same(paths, [schema for _, schema in looked_at], side)
     return _archive(where, side, "parquet", [file for file, _ in looked_at], looked_at[0][1])
@@ -187,14 +187,6 @@ def stored_bytes(places: Iterable[str]) -> int:
         with suppress(InputError, OSError, pa.ArrowException):  # told by whoever opens it
             total += sum(storage.sizes_of(_find(source_of(place), "an")))
     return total
-
-
-def format_of(path: str) -> str | None:
-    """Return the format of a file by its name, or by its first bytes if the name tells nothing."""
-    for ending, kind in FORMATS.items():
-        if path.lower().endswith(ending):
-            return kind
-    return "parquet" if storage.first_bytes(path, 4) == b"PAR1" else None
 
 
 def _find(where: str, side: str) -> list[str]:

@@ -79,7 +79,7 @@ def row_groups(
         or nulls in it, no order.
     """
     remedy = _REMEDY.format(time=time)
-    if archive.format != "parquet":
+    if archive.copied:
         raise NoStretchesError(
             f"{archive.side} archive {archive.where} is {archive.format.upper()}, of which no "
             f"stretch can be read alone: {remedy}",

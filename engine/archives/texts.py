@@ -1,4 +1,4 @@
-"""CSV files: types from their first blocks, then spooled once to Parquet."""
+"""Files that are not Parquet: types from their first blocks, then spooled once to Parquet."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from engine.archives.readers import NAMES, NULLS, dialect, format_of, opened
 from engine.runtime import storage
 from engine.runtime.disk import full_disk_reported, scratch_home
 from engine.runtime.errors import InputError, OutputError
@@ -24,20 +24,18 @@ from engine.runtime.places import written
 from engine.runtime.uris import Uri, place_of
 
 T = TypeVar("T")
-NULLS = ["", "null", "NULL", "NA", "N/A", "#N/A", "n/a", "<NA>", "\\N"]
 TIME_TYPES = (
     pa.int64(), pa.date32(), pa.timestamp("s"), pa.timestamp("s", "UTC"), pa.timestamp("ns"),
     pa.timestamp("ns", "UTC"), pa.float64(),
 )  # fmt: skip
 _NO_TEXT = pa.nulls(1, pa.string())[0]
-_BLOCK = 1 << 22
 _ZERO_LED = r"^[ \t]*-?0[0-9]+[ \t]*$"
 _AT_COLUMN = re.compile(r"[Cc]olumn #(\d+)")
 
 
 @dataclass(frozen=True)
 class SpoolTask:
-    """One CSV file to write as Parquet.
+    """One file to write as Parquet.
 
     Attributes
     ----------
@@ -59,22 +57,8 @@ class SpoolTask:
     out: str
 
 
-def _open(
-    path: str, types: dict[str, pa.DataType], only: Sequence[str] = ()
-) -> pv.CSVStreamingReader:
-    tabs = path.lower().endswith((".tsv", ".tsv.gz"))
-    return pv.open_csv(
-        storage.text_file(path),
-        read_options=pv.ReadOptions(block_size=_BLOCK),
-        parse_options=pv.ParseOptions(delimiter="\t" if tabs else ","),
-        convert_options=pv.ConvertOptions(
-            column_types=types, null_values=NULLS, include_columns=only
-        ),
-    )
-
-
 def _readable(path: str, side: str, work: Callable[[], T]) -> T:
-    """Do `work`, saying of a file that is no CSV what is wrong with it."""
+    """Do `work`, saying what is wrong with a file."""
     try:
         return work()
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -82,25 +66,31 @@ def _readable(path: str, side: str, work: Callable[[], T]) -> T:
 
 
 def _message(path: str, side: str, error: BaseException) -> str:
-    if "Empty CSV file" in str(error):
-        return f"{side} archive: file {path} is empty: it needs a line of column names"
+    if str(error).startswith("Empty "):
+        needs = "a line of column names" if format_of(path) == "csv" else "an object on a line"
+        return f"{side} archive: file {path} is empty: it needs {needs}"
     if isinstance(path, Uri) and isinstance(error, OSError):
         return f"{side} archive: {storage.refusal(path, error)}"
     reason = str(error).strip().split("\n")[0]
+    if "from object to array" in reason:
+        return (
+            f"{side} archive: file {path} holds an array: write each of its objects on a line, as "
+            "`jq -c '.[]'` does"
+        )
     return (
-        f"{side} archive: file {path} cannot be read as CSV with a header line in UTF-8 "
+        f"{side} archive: file {path} cannot be read as {NAMES[str(format_of(path))]} "
         f"({reason}): correct it, or convert it to Parquet"
     )
 
 
 def first_schema(path: str, side: str) -> pa.Schema:
-    """Return the names and inferred types of a CSV file's columns.
+    """Return the names and types of a file's columns, of CSV and JSON inferred.
 
-    Integers of which one has a leading zero, as in 007, are text: a number would lose it.
+    Integers of which one has a leading zero, as in 007, are text in CSV: a number would lose it.
     """
 
     def read() -> pa.Schema:
-        with _open(path, {}) as reader:
+        with opened(path, {}) as reader:
             return reader.schema
 
     schema = _readable(path, side, read)
@@ -110,7 +100,7 @@ def first_schema(path: str, side: str) -> pa.Schema:
                 f"{side} archive: file {path} has more than one column {name}: rename one"
             )
     whole = [name for name in schema.names if schema.field(name).type == pa.int64()]
-    if whole:
+    if whole and format_of(path) == "csv":
         cells = _first_block(path, side, whole)
         for name in whole:
             if _zero_led(cells.column(name)) is not None:
@@ -120,18 +110,18 @@ def first_schema(path: str, side: str) -> pa.Schema:
 
 
 def _first_block(path: str, side: str, names: Sequence[str]) -> pa.Table:
-    """Return columns of the first block of a CSV file, as text."""
+    """Return columns of the first block of a file, as text."""
     types = dict.fromkeys(names, pa.string())
 
     def read() -> pa.Table:
-        with _open(path, types, names) as reader:
+        with opened(path, types, names) as reader:
             return pa.Table.from_batches(islice(reader, 1), reader.schema)
 
     return _readable(path, side, read)
 
 
 def first_rows(path: str, side: str, name: str) -> pa.Array:
-    """Return the cells of one column in the first block of a CSV file, as text."""
+    """Return the cells of one column in the first block of a file, as text."""
     column = _first_block(path, side, [name]).column(name).combine_chunks()
     return column.filter(pc.invert(pc.is_in(column, pa.array(NULLS))))
 
@@ -155,7 +145,7 @@ def _zero_led(cells: pa.ChunkedArray) -> str | None:
 
 
 def spool(task: SpoolTask) -> tuple[str, ...]:
-    """Write a CSV file as Parquet, block by block; return the lenient columns read as text.
+    """Write a file as Parquet, block by block; return the lenient columns read as text.
 
     Raises
     ------
@@ -167,7 +157,7 @@ def spool(task: SpoolTask) -> tuple[str, ...]:
         field.name: pa.string() if pa.types.is_null(field.type) else field.type
         for field in task.schema
     }
-    names = _readable(task.path, task.side, lambda: _open(task.path, types).schema.names)
+    names = _readable(task.path, task.side, lambda: opened(task.path, types).schema.names)
     while True:
         try:
             _copy(task, types)
@@ -193,12 +183,17 @@ def _copy(task: SpoolTask, types: dict[str, pa.DataType]) -> None:
     schema = pa.schema([(name, types[name]) for name in task.schema.names])
     out = place_of(task.out)
     home = scratch_home() if isinstance(out, Uri) else out
+    of_cells = format_of(task.path) == "csv"
     whole = [
-        name for name, kind in types.items() if kind == pa.int64() and name not in task.lenient
+        name
+        for name, kind in types.items()
+        if of_cells and kind == pa.int64() and name not in task.lenient
     ]
+    commas = of_cells and dialect(task.path)[1] == ","
+    with_commas = [name for name in task.lenient if commas and types[name] == pa.string()]
     with (
-        _open(task.path, types | dict.fromkeys(whole, pa.string())) as reader,
-        full_disk_reported("copy of a CSV file", home, "name another folder by --cache or TMPDIR"),
+        opened(task.path, types | dict.fromkeys(whole, pa.string())) as reader,
+        full_disk_reported("copy of an archive", home, "name another folder by --cache or TMPDIR"),
         written(out, out.parent) as own,
         pq.ParquetWriter(own, schema, compression="lz4") as writer,
     ):
@@ -206,7 +201,9 @@ def _copy(task: SpoolTask, types: dict[str, pa.DataType]) -> None:
             table = pa.Table.from_batches([batch]).select(schema.names)
             for name in whole:
                 table = _with(table, name, _integers(task, name, table.column(name)))
-            writer.write_table(_empty_as_null(table))
+            for name in with_commas:
+                table = _with(table, name, pc.replace_substring(table.column(name), ",", "."))
+            writer.write_table(_empty_as_null(table) if of_cells else table)
 
 
 def _with(table: pa.Table, name: str, cells: pa.ChunkedArray) -> pa.Table:

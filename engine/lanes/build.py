@@ -106,7 +106,7 @@ class Build:
         tasks = [
             SpoolTask(file.path, archive.side, archive.stored, lenient, text_of(self.work / name))
             for side, archive in enumerate(self.archives)
-            if archive.format == "csv"
+            if archive.copied
             for lenient in [
                 tuple(filter(None, (self.roles[side].time, self.roles[side].importance)))
             ]
@@ -119,7 +119,7 @@ class Build:
             mine = [i for i, task in enumerate(tasks) if task.side == archive.side]
             texts = {name for i in mine for name in left_as_text[i]}
             as_text.append(tuple(sorted(texts)))
-            if archive.format == "csv":
+            if archive.copied:
                 sources.append([Source(tasks[i].out, tasks[i].path) for i in mine])
             else:
                 sources.append([Source(file.path, file.path) for file in archive.files])

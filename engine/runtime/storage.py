@@ -180,10 +180,10 @@ def parquet_now(path: str) -> tuple[State, pq.ParquetFile]:
     return state, found
 
 
-def text_file(path: str) -> str | pa.NativeFile:
-    """Return what pyarrow reads a text file from, decompressed as its name tells."""
+def text_file(path: str) -> pa.NativeFile:
+    """Return a text file, decompressed as its name tells."""
     if not isinstance(path, Uri):
-        return path
+        return pa.input_stream(path)
     system, place = located(path)
     return system.open_input_stream(place, compression="detect")
 

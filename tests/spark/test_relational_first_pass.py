@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
+from file_formats import WRITE
 from thorough import guards, repeats
 
 from engine.archives.roles import Roles, check_roles
@@ -360,14 +360,17 @@ def test_files_in_the_wrong_order_are_in_no_order_of_time(
     assert all(isinstance(found.stream(0, side), RunPieces) for side in (0, 1))
 
 
-def test_text_is_read_from_its_copy(queries: Queries, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "feather"])
+def test_other_formats_are_read_from_their_copy(
+    queries: Queries, tmp_path: Path, ending: str
+) -> None:
     for side, seed in (("left", 8), ("right", 9)):
         place = tmp_path / side
         place.mkdir()
         for number in (0, 1):
             file = columns(seed + number, 300, order="shuffled" if number else "sorted")
             table = pa.table({name: file[name] for name in ("t", "k", "i", "word")})
-            pc.write_csv(table, place / f"{number}.csv")
+            WRITE[ending](table, place / f"{number}.{ending}")
     pair = (
         open_archive(str(tmp_path / "left"), "left"),
         open_archive(str(tmp_path / "right"), "right"),
@@ -480,7 +483,7 @@ def test_files_that_spark_would_not_find_are_read_by_tasks(
 def test_text_with_cells_of_another_type_is_read_by_tasks(
     queries: Queries, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.archives.texts._BLOCK", 64)
+    monkeypatch.setattr("engine.archives.readers._BLOCK", 64)
     rows = [f"{i},{i % 3},1" for i in range(3000)]
     (tmp_path / "left.csv").write_text("\n".join(["t,k,i", *rows, "x,1,1", ""]))
     pair = open_archive(str(tmp_path / "left.csv"), "left"), archive(tmp_path, "right", NAMED)

@@ -81,7 +81,7 @@ def sources_of(
     for file in archive.files:
         own = replace(archive, files=(file,))
         common = (roles, joined, columns, quarantine)
-        if archive.format != "parquet":
+        if archive.copied:
             found.append(Source(side, own, None, *common, file.size, file.size, 0))
             continue
         with storage.parquet_file(file.path) as opened:

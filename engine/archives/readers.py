@@ -1,0 +1,192 @@
+"""Readers of files that are not Parquet, block by block: CSV, JSON lines and Arrow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from types import TracebackType
+from typing import Protocol, Self
+
+import pyarrow as pa
+import pyarrow.csv as pv
+import pyarrow.ipc as pi
+import pyarrow.json as pj
+import pyarrow.types as pt
+
+from engine.runtime import storage
+from engine.runtime.uris import Uri
+
+NAMES = {
+    "csv": "CSV with a header line in UTF-8",
+    "json": "JSON with an object on each line",
+    "arrow": "an Arrow IPC file",
+}
+"""What messages call formats other than Parquet."""
+NULLS = ["", "null", "NULL", "NA", "N/A", "#N/A", "n/a", "<NA>", "\\N"]
+FORMATS = {
+    ".parquet": "parquet", ".pq": "parquet",
+    ".csv": "csv", ".tsv": "csv",
+    ".jsonl": "json", ".ndjson": "json", ".json": "json",
+    ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
+}  # fmt: skip
+PACKED = (".gz", ".bz2", ".zst", ".lz4")
+"""Endings of text that is compressed, behind its own."""
+_BLOCK = 1 << 22
+_BEGIN = 1 << 16
+"""Bytes by which the dialect of CSV is told."""
+_DELIMITERS = ",;\t|"
+_QUOTED = re.compile(r'"[^"]*"')
+
+Types = dict[str, pa.DataType]
+
+
+class Reader(Protocol):
+    """Yields a file's record batches."""
+
+    schema: pa.Schema
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+def format_of(path: str) -> str | None:
+    """Return the format of a file by its name, or by its first bytes if the name tells nothing.
+
+    Examples
+    --------
+    >>> format_of("ticks.csv.gz"), format_of("log.JSONL"), format_of("a.feather")
+    ('csv', 'json', 'arrow')
+    """
+    name = path.lower()
+    for ending, kind in FORMATS.items():
+        packed = PACKED if kind in ("csv", "json") else ()
+        if name.endswith((ending, *(ending + own for own in packed))):
+            return kind
+    return "parquet" if storage.first_bytes(path, 4) == b"PAR1" else None
+
+
+def opened(path: str, types: Types, only: Sequence[str] = ()) -> Reader:
+    """Return a reader of a file that is not Parquet.
+
+    Parameters
+    ----------
+    path : str
+    types : dict of str to DataType
+        Of columns; others have the file's, or what the first block tells.
+    only : sequence of str
+        The columns that are read; all if none is named.
+
+    Raises
+    ------
+    pyarrow.ArrowException, OSError
+        If it cannot be read.
+    """
+    if format_of(path) == "csv":
+        return _csv(path, types, only)
+    return _Batches(path, types, only)
+
+
+def _csv(path: str, types: Types, only: Sequence[str]) -> Reader:
+    delimiter, point = dialect(path)
+    found: Reader = pv.open_csv(
+        storage.text_file(path),
+        read_options=pv.ReadOptions(block_size=_BLOCK),
+        parse_options=pv.ParseOptions(delimiter=delimiter),
+        convert_options=pv.ConvertOptions(
+            column_types=types, null_values=NULLS, include_columns=only, decimal_point=point
+        ),
+    )
+    return found
+
+
+def dialect(path: str) -> tuple[str, str]:
+    """Return what separates the cells of a CSV file, and its decimal point.
+
+    The first is what the header line has most of, outside quotes, or a tab by the file's name. Of
+    files with semicolons the second is a comma if by it more columns of the first are numbers.
+    """
+    if ".tsv" in path.lower()[-8:]:
+        return "\t", "."
+    with storage.text_file(path) as file:
+        begin = bytes(file.read(_BEGIN))
+    header = _QUOTED.sub("", begin.split(b"\n", 1)[0].decode("utf-8", "replace"))
+    delimiter = max(_DELIMITERS, key=header.count)
+    return delimiter, _point(begin) if delimiter == ";" else "."
+
+
+def _point(begin: bytes) -> str:
+    """Return the decimal point of a file with semicolons that begins so."""
+
+    def numbers(point: str) -> int:
+        lines = pv.read_csv(
+            pa.BufferReader(begin[: begin.rfind(b"\n") + 1]),
+            parse_options=pv.ParseOptions(delimiter=";"),
+            convert_options=pv.ConvertOptions(null_values=NULLS, decimal_point=point),
+        )
+        return sum(pt.is_floating(kind) for kind in lines.schema.types)
+
+    with suppress(pa.ArrowInvalid):  # told by whoever reads on
+        return max(".,", key=numbers)
+    return "."
+
+
+class _Batches:
+    """The batches of a JSON or Arrow file, with columns of the types that are asked for."""
+
+    def __init__(self, path: str, types: Types, only: Sequence[str]) -> None:
+        self._all = ExitStack()
+        with ExitStack() as opening:
+            if format_of(path) == "json":
+                file = opening.enter_context(storage.text_file(path))
+                self._batches, found = _json(file, types)
+            else:
+                file = opening.enter_context(
+                    storage.opened(path) if isinstance(path, Uri) else pa.OSFile(path)
+                )
+                self._batches, found = _arrow(file)
+            self._all = opening.pop_all()
+        kinds = {field.name: types.get(field.name, field.type) for field in found}
+        self.schema = pa.schema([(name, kinds[name]) for name in only or kinds])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._all.close()
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._batches:
+            yield batch.select(self.schema.names).cast(self.schema)
+
+
+def _json(file: pa.NativeFile, types: Types) -> tuple[Iterable[pa.RecordBatch], pa.Schema]:
+    """Return objects on lines, and their schema: `types`, or if none are given what the first have.
+
+    Members without a type are left out. Times are text, as those with fractions of a second are.
+    """
+    found = pj.open_json(
+        file,
+        read_options=pj.ReadOptions(block_size=_BLOCK),
+        parse_options=pj.ParseOptions(
+            explicit_schema=pa.schema(list(types.items())),
+            unexpected_field_behavior="ignore" if types else "infer",
+        ),
+    )
+    kinds = {
+        field.name: pa.string() if pt.is_timestamp(field.type) else field.type
+        for field in found.schema
+    }
+    return found, pa.schema(list(kinds.items()))
+
+
+def _arrow(file: pa.NativeFile) -> tuple[Iterable[pa.RecordBatch], pa.Schema]:
+    """Return what an Arrow file holds, and its schema."""
+    found = pi.open_file(file)
+    return map(found.get_batch, range(found.num_record_batches)), found.schema.remove_metadata()

@@ -1,0 +1,154 @@
+"""Files that are not Parquet have the rows of one: CSV of any dialect, JSON lines, Arrow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from file_formats import WRITE, Writer, csv, json_lines
+
+from engine.archives import readers, texts
+from engine.archives.roles import Roles, check_roles
+from engine.archives.rows import Rows
+from engine.archives.source import open_archive
+from engine.archives.texts import SpoolTask, spool
+from engine.runtime.errors import InputError
+
+ROWS = 300
+
+
+def table() -> pa.Table:
+    random = np.random.default_rng(0)
+    words = np.array(["north", "a;b", "it's, so", 'a "b"', "é|ü", ""])
+    return pa.table({
+        "t": np.arange(ROWS) * 7,
+        "k": pa.array(words[random.integers(0, 6, ROWS)]),
+        "v": np.round(random.normal(size=ROWS), 3),
+    })  # fmt: skip
+
+
+WRITTEN: dict[str, Writer] = {
+    "a.csv": csv(), "a.csv.gz": csv(), "a.csv.bz2": csv(), "a.csv.zst": csv(),
+    "semicolon.csv": csv(sep=";"), "a.de.csv": WRITE["de.csv"], "bar.csv": csv(sep="|"),
+    "a.tsv": csv(sep="\t"), "a.tsv.zst": csv(sep="\t"), "tab.csv": csv(sep="\t"),
+    **dict.fromkeys(("a.jsonl", "a.ndjson.gz", "a.JSON", "a.jsonl.zst"), json_lines),
+    **dict.fromkeys(("a.feather", "a.arrow"), WRITE["feather"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("block", [1 << 22, 400])
+def test_rows_are_those_of_parquet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, block: int
+) -> None:
+    monkeypatch.setattr(readers, "_BLOCK", block)
+    wanted = table()
+    WRITTEN[name](wanted, tmp_path / name)
+    found = open_archive(str(tmp_path), "left")
+    assert found.copied
+    assert found.schema == wanted.schema
+    parts = Rows(found, ("t", "v"), tmp_path).parts(["v", "t", "k"])
+    rows = pa.concat_tables([part.table for part in parts])
+    if found.format == "csv":  # of which an empty cell is null
+        cells = ["" if cell is None else cell for cell in rows["k"].to_pylist()]
+        rows = rows.set_column(2, "k", pa.array(cells))
+    assert rows.equals(wanted.select(["v", "t", "k"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter", "point"),
+    [
+        ("a,b\n1,2\n", ",", "."), ("a\n1\n", ",", "."), ("", ",", "."), ('"a;b;c",d\n', ",", "."),
+        ("a;b\n1;2,5\n", ";", ","), ("a;b\n1;2.5\n", ";", "."), ("a;b\n1;x\n", ";", "."),
+        ("a;b\n1\n", ";", "."), ("a|b\n", "|", "."), ("a\tb\n", "\t", "."),
+    ],
+)  # fmt: skip
+def test_the_dialect_is_told_by_the_first_lines(
+    tmp_path: Path, text: str, delimiter: str, point: str
+) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    assert readers.dialect(str(tmp_path / "a.csv")) == (delimiter, point)
+    (tmp_path / "a.tsv").write_text(text)
+    assert readers.dialect(str(tmp_path / "a.tsv")) == ("\t", ".")
+
+
+def test_a_cell_that_is_no_number_leaves_decimal_commas_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "_BLOCK", 1000)
+    monkeypatch.setattr(readers, "_BEGIN", 1000)
+    path = tmp_path / "a.csv"
+    rows = [f"{i};{i},5" for i in range(900)]
+    path.write_text("\n".join(["t;v", *rows, "7;x", ""]))
+    schema = texts.first_schema(str(path), "left")
+    assert schema.types == [pa.int64(), pa.float64()]
+    out = tmp_path / "a.parquet"
+    assert spool(SpoolTask(str(path), "left", schema, ("t", "v"), str(out))) == ("v",)
+    assert pq.read_table(out)["v"].to_pylist() == [*(f"{i}.5" for i in range(900)), "x"]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_times_are_read_from_text(tmp_path: Path, name: str) -> None:
+    times = pd.to_datetime(["2026-03-01T00:00:00.5Z", "2026-03-01T00:00:01.117514864Z"])
+    rows = pa.table({"t": pa.array([f"{own.isoformat()}" for own in times]), "k": [1, 2]})
+    WRITTEN[name](rows, tmp_path / name)
+    found = open_archive(str(tmp_path / name), "left")
+    joined = check_roles(found, Roles(("k",), "t"), found, Roles(("k",), "t"))
+    assert (joined.unit, joined.zoned) == ("ns", True)
+
+
+def write(path: Path, objects: list[object]) -> Path:
+    path.write_text("".join(f"{json.dumps(own)}\n" for own in objects))
+    return path
+
+
+def read(path: Path) -> pa.Table:
+    rows = Rows(open_archive(str(path), "left"), ("t",), path.parent)
+    return pa.concat_tables([part.table for part in rows.parts(rows.schema.names)])
+
+
+def test_members_of_objects_may_be_missing_or_nested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "_BLOCK", 64)
+    nested = [{"t": i, "at": {"x": [i]}, "none": None} for i in range(9)]
+    later = {"t": 9, "new": 1}  # a member that the first block has not
+    found = read(write(tmp_path / "a.jsonl", [*nested, later]))
+    wanted = [*nested, {"t": 9, "at": None, "none": None}]
+    assert found.to_pylist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("objects", "message"),
+    [
+        ([{"t": 1, "k": "a"}, {"t": 2, "k": 5}], "Column(/k) changed from string to number"),
+        ([[{"t": 1}, {"t": 2}]], "holds an array: write each of its objects on a line"),
+        ([{"t": 1, "t ": 2}, 5], "cannot be read as JSON with an object on each line"),
+        ([], "is empty: it needs an object on a line"),
+    ],
+)
+def test_lines_that_are_no_objects_of_one_kind_are_told(
+    tmp_path: Path, objects: list[object], message: str
+) -> None:
+    with pytest.raises(InputError, match=r"left archive: file .*a\.jsonl") as told:
+        read(write(tmp_path / "a.jsonl", objects))
+    assert message in str(told.value)
+
+
+def test_what_is_no_arrow_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.feather").write_text("hello")
+    with pytest.raises(InputError, match="cannot be read as an Arrow IPC file"):
+        open_archive(str(tmp_path), "left")
+
+
+def test_text_that_holds_no_times_is_told_with_a_cell(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("t,k\n01.03.2026 08:00:00,1\n")
+    found = open_archive(str(tmp_path), "left")
+    told = "time column t holds text such as '01.03.2026 08:00:00': write times as in 2026-03-01T"
+    with pytest.raises(InputError, match=told):
+        check_roles(found, Roles(("k",), "t"), found, Roles(("k",), "t"))
