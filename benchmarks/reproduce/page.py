@@ -7,9 +7,7 @@ from typing import Any
 
 from reproduce.experiment import (
     DIFFERS,
-    EVEN,
     HOLDS,
-    Check,
     Data,
     Experiment,
     half_width,
@@ -40,8 +38,8 @@ No verdict is written by hand. Each claim is a predicate that is checked at ever
 if the 95 % interval of the paired difference over seeds lies on the claimed side of 0, is *even* if
 the interval includes 0, and *differs* otherwise. Numbers that a paper's text determines (examples,
 costs) must be equal; numbers of unpublished streams or old machines hold within a factor of two. A
-figure *holds* if all checks hold. The reasons given below explain; they decide nothing. Tables show
-means ± half the 95 % interval.
+figure *holds* if all checks hold. The reasons given below explain; they decide nothing. Plots show
+means and their 95 % intervals, tables means ± half of it; the HTML file also has the numbers.
 """
 
 
@@ -79,27 +77,6 @@ def table_of(experiment: Experiment, data: Data) -> str:
     return markdown([experiment.x, *labels], rows)
 
 
-def variants_of(experiment: Experiment, variants: Mapping[str, Data]) -> str:
-    """Return how often each step holds, is even and differs under other choices."""
-    counts: dict[str, dict[str, list[str]]] = {}
-    for name, data in variants.items():
-        for check in (c for _, checks in judged(experiment, data).claims for c in checks):
-            if " > " in check.at:
-                counts.setdefault(name, {}).setdefault(step_of(check), []).append(check.word)
-    steps = list(dict.fromkeys(step for own in counts.values() for step in own))
-    rows = [
-        [
-            name,
-            *(
-                "/".join(str(own.get(step, []).count(word)) for word in (HOLDS, EVEN, DIFFERS))
-                for step in steps
-            ),
-        ]
-        for name, own in counts.items()
-    ]
-    return markdown(["choice", *steps], rows)
-
-
 def choices_of(experiment: Experiment, variants: Mapping[str, Data]) -> str:
     """Return how other choices of what is open come out, without a full stop."""
     words = [judged(experiment, data).verdict for data in variants.values()]
@@ -107,11 +84,6 @@ def choices_of(experiment: Experiment, variants: Mapping[str, Data]) -> str:
         f"Under {len(words)} other choices of what is open, with fewer seeds: "
         f"{words.count(HOLDS)} hold, {words.count(DIFFERS)} differ, the others hold in part"
     )
-
-
-def step_of(check: Check) -> str:
-    """Return a check's step without its point."""
-    return check.at.rsplit(", ", 1)[0]
 
 
 def claims_of(experiment: Experiment, data: Data) -> str:
@@ -145,15 +117,12 @@ def section(experiment: Experiment, own: Mapping[str, Any], plot: str | None) ->
         title,
         told,
         claims_of(experiment, own["data"]),
-        table_of(experiment, own["data"]),
     ]
     if own["verdict"] != HOLDS and experiment.reason:
         parts.insert(3, f"Why: {experiment.reason}")
-    if plot:
-        parts.append(f"![{experiment.title}]({plot})")
+    parts.append(f"![{experiment.title}]({plot})" if plot else table_of(experiment, own["data"]))
     if own.get("variants"):
-        where = "policy_order" if experiment.name.startswith("P1") else "harvest"
-        parts.append(f"{choices_of(experiment, own['variants'])} ([tables]({where}.md)).")
+        parts.append(f"{choices_of(experiment, own['variants'])}.")
     return "\n\n".join(parts)
 
 

@@ -3,10 +3,9 @@
     python benchmarks/reproduce [--only P4:fig11] [--quick] [--again]
 
 The report goes to build/reproduce/report.html, one file that needs no other; results go to
-benchmarks/results/reproduce.json, the page to docs/reproduce.md with a plot for each figure, and
-tables into the other documents that have marks for them; of a quick run, everything goes to
-build/reproduce. `--only` measures some and keeps the rest of the results, `--again` measures
-nothing. What `benchmarks/peers` measured of other engines is part of the report.
+benchmarks/results/reproduce.json, the page to docs/reproduce.md with a plot for each figure; of a
+quick run, everything goes to build/reproduce. `--only` measures some and keeps the rest of the
+results, `--again` measures nothing. The report also has what `benchmarks/peers` measured.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from typing import Any, NamedTuple
 from reproduce import page, plots, report
 from reproduce.experiment import Data, Experiment, judged, verdict
 from reproduce.papers import EXPERIMENTS, chosen
-from reproduce.record import ROOT, about, filled
+from reproduce.record import ROOT, about
 
 RESULTS = ROOT / "benchmarks" / "results" / "reproduce.json"
 PEERS = RESULTS.with_name("peers.json")
@@ -107,7 +106,7 @@ def with_verdicts(one: Experiment, own: Results) -> Results:
 
 
 def written(results: Results, out: Path, *, quick: bool) -> None:
-    """Write the page and the plots, and fill the marks of other documents."""
+    """Write the page, the plots and the report."""
     names = [name for name in EXPERIMENTS if name in results["experiments"]]
     folder = out if quick else DOCS / "reproduce"
     folder.mkdir(parents=True, exist_ok=True)
@@ -125,19 +124,6 @@ def written(results: Results, out: Path, *, quick: bool) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(report.report_of(results, every, peers, place, quick=quick))
     print(f"report: {place}")
-    if quick:
-        return
-    tables = {}
-    for name in names:
-        own, one = results["experiments"][name], EXPERIMENTS[name]
-        tables[f"reproduce {name}"] = page.table_of(one, own["data"])
-        if own["variants"]:
-            tables[f"reproduce {name} variants"] = page.variants_of(one, own["variants"])
-    for path in DOCS.glob("*.md"):
-        before = path.read_text()
-        after = filled(before, tables)
-        if after != before:
-            path.write_text(after)
 
 
 def main(argv: list[str] | None = None) -> int:
