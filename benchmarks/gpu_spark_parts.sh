@@ -12,7 +12,7 @@
 #   site/     Python packages that the GPU machine lacks: py4j, datasketches
 #   SHA256    of every file; gpu_spark.sh checks them
 # and, beside it, FOLDER.pieces/: the folder as a tar file in pieces, for where only a few MiB go
-# along with a call. There: cat pieces in order into a file, then tar -xf it (docs/gpu.md).
+# along with a call. There: cat pieces in order into a file, then tar -xf it.
 set -euo pipefail
 
 coordinates=com.nvidia:rapids-4-spark_2.13:${RAPIDS_VERSION:-26.08.1}:jar:${RAPIDS_CLASSIFIER:-cuda13}

@@ -228,8 +228,6 @@ _ELSEWHERE = {
     **dict.fromkeys(("profile", "estimate"), _SHARED[:-1]),
 }
 """By command, groups of options that the page of facts or of `winnow replay` explains."""
-_PAGES = {"size": "deploy"}
-"""By command, its page where it has another name."""
 _ROW = re.compile(r"^\| `(--[\w-]+)` \|.*\| `([^`|]+)` \|\n", re.MULTILINE)
 _EXAMPLES = {Whole: "3", Number: "0.5", ByStream: "left=3", Parameters: "alpha=2"}
 
@@ -238,7 +236,7 @@ def options_by_page() -> dict[Path, dict[str, Option]]:
     """Return the options that each page explains, by their names on the command line."""
     found = {ROOT / "docs" / "facts.md": _written(FACT.options)}
     for name, module in all_commands().items():
-        page = ROOT / "docs" / f"{_PAGES.get(name, name)}.md"
+        page = ROOT / "docs" / f"{name}.md"
         elsewhere = {own for group in _ELSEWHERE.get(name, ()) for own in group.options}
         options = module.COMMAND.options
         if page.exists():

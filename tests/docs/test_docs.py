@@ -191,7 +191,7 @@ def test_every_option_is_documented_and_none_besides() -> None:
         assert set(documented_options(command)) == flags_of(command, (*shared, JOIN))
     for command in ("bound", "sample"):
         assert set(documented_options(command)) == flags_of(command, (*shared, JOIN, budget))
-    assert set(documented_options("deploy")) == flags_of("size")
+    assert set(documented_options("size")) == flags_of("size")
 
 
 @pytest.mark.parametrize(
@@ -203,8 +203,7 @@ def test_every_option_is_documented_and_none_besides() -> None:
 )  # fmt: skip
 def test_every_documented_example_is_taken(command: str) -> None:
     named = {"allocate": ["jobs.toml"], "size": ["--profile=p.json"]}.get(command, [])
-    page = "deploy" if command == "size" else command
-    for option, example in documented_options(page).items():
+    for option, example in documented_options(command).items():
         words = shlex.split(example)
         assert words[0] == option
         taken(command, [*words, *named])
@@ -313,8 +312,8 @@ def test_every_field_of_a_size_is_documented_and_none_besides(
         "settings" if name.startswith("settings.") else name
         for name in fields(json.loads(capsys.readouterr().out))
     }
-    text = (ROOT / "docs" / "deploy.md").read_text()
-    section = text.split("### What is held\n")[1].split("\n## ")[0]
+    text = (ROOT / "docs" / "size.md").read_text()
+    section = text.split("## What is held\n")[1].split("\n## ")[0]
     assert named_in(section) == found
 
 

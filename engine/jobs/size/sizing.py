@@ -30,7 +30,7 @@ MIB = 1 << 20
 GIB = 1 << 30
 
 START = 290 * MIB
-"""Resident memory of a Python worker with the kernels in it; measured, see docs/deploy.md."""
+"""Resident memory of a Python worker with the kernels in it; measured, see docs/size.md."""
 COMPILE = 400 * MIB
 """More while kernels are compiled, once for a kind of processor; measured likewise."""
 WRITE = 130 * MIB
@@ -183,7 +183,7 @@ def _budget(amount: Amount | None, peak: float, whole: int, *, alone: bool) -> f
 
 
 def sized(profile: ArrivalProfile, wanted: Wanted) -> dict[str, Any]:
-    """Return what a replay needs of a cluster; docs/deploy.md explains every field.
+    """Return what a replay needs of a cluster; docs/size.md explains every field.
 
     Parameters
     ----------
