@@ -148,6 +148,7 @@ _LISTED = {"Parameters", "Returns", "Raises", "Attributes", "See Also"}
 def reference() -> str:
     """Return all that `import winnow` gives, in the words of its docstrings."""
     parts = []
+    shared = {line for line in _markdown(winnow.replay).splitlines() if line.startswith("- `")}
     for name in winnow.__all__:
         value = getattr(winnow, name)
         if isinstance(value, ModuleType):
@@ -159,7 +160,10 @@ def reference() -> str:
             parts.append(f"## winnow.{name}\n\n{_markdown(value)}")
             parts += [f"### {_called(path, one)}\n\n{_markdown(one)}" for path, one in own]
         elif callable(value):
-            parts.append(f"## {_called(f'winnow.{name}', value)}\n\n{_markdown(value)}")
+            text = _markdown(value)
+            if value is not winnow.replay:
+                text = _without(text, shared)
+            parts.append(f"## {_called(f'winnow.{name}', value)}\n\n{text}")
             if inspect.isclass(value):
                 parts += [
                     f"### {_called(f'{name}.{key}', one)}\n\n{_markdown(one)}"
@@ -168,6 +172,18 @@ def reference() -> str:
                     and (inspect.isfunction(one) or isinstance(one, (property, cached_property)))
                 ]
     return "\n\n".join(parts) + "\n"
+
+
+def _without(text: str, shared: set[str]) -> str:
+    """Return a function's reference, with options that are `winnow.replay`'s by name alone."""
+    lines = text.splitlines()
+    same = [line for line in lines if line in shared]
+    if len(same) < 3:
+        return text
+    at = max(i for i, line in enumerate(lines) if line in shared) + 1
+    names = ", ".join(line.removeprefix("- ").partition(":")[0] for line in same)
+    lines.insert(at, f"- as of [`winnow.replay`](#winnowreplayleft-right-): {names}")
+    return "\n".join(line for line in lines if line not in shared)
 
 
 def _called(path: str, value: object) -> str:
