@@ -76,6 +76,50 @@ def approximate(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
+def beside(rows: Sequence[Row]) -> str:
+    """Return a line a workload: winnow's seconds, and how many times as long each engine takes."""
+    others = [who for who in ENGINES if who not in ("winnow", APPROXIMATE)]
+    lines = [
+        f"| workload | outputs | winnow, s | MiB | {' | '.join(others)} |",
+        "|---|---:|---:|---:|" + "---:|" * len(others),
+    ]
+    for name, what in dict.fromkeys((row["workload"], row["what"]) for row in rows):
+        own = [row for row in rows if (row["workload"], row["what"]) == (name, what)]
+        times = {row["who"]: f"> {row['times']:.0f}" for row in own if "stopped" in row}
+        times |= {row["who"]: f"{row['times']:.1f}" for row in fastest(own)}
+        ours = next((row for row in own if row["who"] == "winnow"), None)
+        if ours is not None:
+            cells = " | ".join(times.get(who, "") for who in others)
+            lines.append(
+                f"| {name}, {what} | {ours['outputs']:,} | {ours['seconds']:.3g} | "
+                f"{ours['mib']:,} | {cells} |"
+            )
+    return "\n".join(lines)
+
+
+def recalled(rows: Sequence[Row]) -> str:
+    """Return a line a workload: recall of outputs, and of importance, by share; what it takes."""
+    rows = [row for row in rows if row["what"] == "count" and "outputs" in row]
+    exact = {row["workload"]: row for row in rows if row["who"] == "winnow"}
+    less = [row for row in rows if row["who"] == APPROXIMATE and row["workload"] in exact]
+    shares = list(dict.fromkeys(row["query"].partition(" of ")[0] for row in less))
+    lines = [
+        f"| workload | of the | {' | '.join(shares)} | times the exact join's seconds |",
+        "|---|---|" + "---:|" * (len(shares) + 1),
+    ]
+    for name in dict.fromkeys(row["workload"] for row in less):
+        own, ours = [row for row in less if row["workload"] == name], exact[name]
+        found = {}
+        for row in own:
+            worth = f" / {row['value'] / ours['value']:.2f}" if ours["value"] else ""
+            recall = row["outputs"] / max(1, ours["outputs"])
+            found[row["query"].partition(" of ")[0]] = f"{recall:.2f}{worth}"
+        kind, times = own[0]["query"].rpartition(" ")[2], [row["times"] for row in own]
+        cells = " | ".join(found.get(share, "") for share in shares)
+        lines.append(f"| {name} | {kind} | {cells} | {min(times):.0f} to {max(times):.0f} |")
+    return "\n".join(lines)
+
+
 def charts(rows: Sequence[Row]) -> list[Chart]:
     """Return plots: how many times winnow's seconds each engine takes, and recall by share."""
     counted = [row for row in rows if row["what"] == "count"]
@@ -171,9 +215,8 @@ def marked(record: Mapping[str, Any]) -> dict[str, str]:
     return {
         "peers by": made_by(record),
         "peers leads": leads(rows),
-        "peers exact": exact(rows),
-        "peers approximate": approximate(rows),
-        "peers left out": left_out(rows),
+        "peers exact": beside(rows),
+        "peers approximate": recalled(rows),
     }
 
 

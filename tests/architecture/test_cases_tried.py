@@ -84,13 +84,13 @@ def test_all_cases_are_tried_where_what_a_test_uses_has_changed(changed: list[st
         "engine/multiway/exact/join.py", "tests/oracle/naive_multijoin.py", "engine/runtime/jit.py",
         str(UNIT.relative_to(ROOT)), str(MULTIWAY.relative_to(ROOT)),
     ):  # fmt: skip
-        assert in_full(UNIT, "docs/tour.md", file), file
-    assert not in_full(UNIT, "engine/report/charts.py", "docs/tour.md")
+        assert in_full(UNIT, "docs/sweep.md", file), file
+    assert not in_full(UNIT, "engine/report/charts.py", "docs/sweep.md")
     assert in_full(TESTS / "unit" / "replay" / "test_replay.py", "gpu_kernels/combine.py")
     assert not in_full(UNIT)
     assert in_full(JOB, "engine/jobs/bound/run.py")
     assert not in_full(JOB, "engine/multiway/exact/join.py")
-    assert in_full(TESTS / "docs" / "test_docs.py", "docs/tour.md")
+    assert in_full(TESTS / "docs" / "test_docs.py", "docs/sweep.md")
     assert not in_full(TESTS / "docs" / "test_docs.py")
     changed[:] = ["engine/multiway/exact/join.py"]
     cases_tried.in_full.cache_clear()

@@ -104,6 +104,14 @@ def test_tables_tell_the_fastest_query_and_what_was_stopped(peers: Any) -> None:
     assert [own.title for own in tables.charts(rows)] == [
         "W2: seconds, over winnow's", "Recall by memory, in percent of what the exact join needs",
     ]  # fmt: skip
+    assert tables.beside(rows).splitlines()[2:] == [
+        "| W2, count | 50 | 0.25 | 9 |  | 2.0 | > 240 |  |  |",
+    ]
+    assert tables.recalled(rows).splitlines() == [
+        "| workload | of the | 5 % | times the exact join's seconds |",
+        "|---|---|---:|---:|",
+        "| W2 | memory | 1.00 / 1.00 | 4 to 4 |",
+    ]
     every = *peers("workloads").GENERATED, *peers("workloads").ARCHIVES
     assert tables.left_out(rows).splitlines() == [
         "- W2, count, pandas: stopped after 60 s: buckets.",

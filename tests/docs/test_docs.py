@@ -144,7 +144,7 @@ def test_the_first_screen_runs_on_what_it_names(tmp_path: Path) -> None:
 
 LONG = [
     ROOT / "docs" / f"{page}.md"
-    for page in ("allocate", "bound", "profile", "star_streams", "sweep", "tour")
+    for page in ("allocate", "bound", "profile", "star_streams", "sweep")
 ]
 """Pages whose examples take longest."""
 
