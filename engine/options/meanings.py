@@ -4,21 +4,21 @@ import re
 
 MEANINGS = {
     "replay": "replay two archived streams through a window join within a memory budget",
-    "sweep": "replay one archive under a grid of policies, budgets, windows and more",
+    "sweep": "replay two archives under a grid of policies, budgets, windows and more",
     "sample": "sample a join within a memory budget, and estimate aggregates of it",
     "estimate": (
-        "estimate totals of a join, or recall within a memory, to a stated error, from stretches "
-        "of the archives' time"
+        "estimate totals of a join, or recall within a memory, to a stated error, from a part of "
+        "the archives"
     ),
     "bound": "find the best possible result within a memory budget, or bounds of it",
-    "allocate": "divide one memory over several joins so that none does too badly",
+    "allocate": "divide one memory over several joins so that the worst does as well as it can",
     "multijoin": "join 2 to 8 streams on any predicate, exactly or within a memory or CPU budget",
-    "lookup": "join one archived stream with a relation that may change meanwhile",
+    "lookup": "join one archived stream with a relation whose rows change over time",
     "explain": "say which order a multi-way join should take, and what each costs",
     "report": "show the report of outputs that were written before, as HTML too",
-    "prepare": "write the lane files of two archives ahead of their replays",
+    "prepare": "partition and sort two archives ahead of their replays",
     "profile": "measure what two archives are like, and say which policy suits them",
-    "size": "say what a cluster must be given for a replay, from a profile",
+    "size": "compute the memory of workers and the settings of Spark, from a profile",
     "generate": "write the papers' synthetic streams",
     "completion": "print what bash, zsh or fish needs to complete commands and options",
     "warm": "compile kernels ahead of their first use, into the cache",
