@@ -20,8 +20,10 @@ def draw(experiment: Experiment, data: Data, path: Path) -> bool:
     labels = [label for label in experiment.points if any(label in data[line] for line in lines)]
     try:
         places = {label: float(label) for label in labels}
-    except ValueError:  # names
+        names = False
+    except ValueError:
         places = {label: float(at) for at, label in enumerate(labels)}
+        names = True
     figure = blank(7.6, 3.9)
     axis = figure.subplots()
     for at, line in enumerate(lines):
@@ -31,12 +33,15 @@ def draw(experiment: Experiment, data: Data, path: Path) -> bool:
             [places[label] for label in own], [values[label].mean() for label in own],
             yerr=[half_width(values[label]) for label in own], label=line, capsize=2.5,
             color=COLOURS[at % len(COLOURS)], marker=MARKERS[at % len(MARKERS)],
-            linestyle=DASHES[(at + at // len(COLOURS)) % len(DASHES)], markersize=5, linewidth=1.3,
-            markerfacecolor="white" if at % 2 else None,
+            linestyle="" if names else DASHES[(at + at // len(COLOURS)) % len(DASHES)],
+            markersize=5, linewidth=1.3, markerfacecolor="white" if at % 2 else None,
         )  # fmt: skip
-    if any(label != f"{place:g}" for label, place in places.items()):
-        names = [label.replace(", ", "\n") for label in labels]
-        axis.set_xticks(list(places.values()), names, fontsize=8)
+    if names:
+        axis.set_xticks(
+            list(places.values()), [own.replace(", ", "\n") for own in labels], fontsize=8
+        )
+    elif len(labels) < 6:
+        axis.set_xticks(list(places.values()))
     plain(axis, f"{experiment.name}: {experiment.title}", experiment.x, experiment.y)
     if experiment.logarithmic:
         axis.set_yscale("log")
