@@ -130,13 +130,13 @@ def _harvested(content: Mapping[str, Any]) -> list[Chart]:
     came = [
         Series(f"{name}, {said}", rates([own[field][i] for own in steps]))
         for i, name in enumerate(names)
-        for field, said in (("pushes", "came"), ("pops", "joined"))
+        for field, said in (("pushes", "arrived"), ("pops", "joined"))
     ]
     throttle = Series("throttle fraction", [own["throttle"] for own in steps])
     made = Series("outputs", rates([own["outputs"] for own in steps]))
     plots = (
         ("Throttle fraction", "part of a full join's work", [throttle]),
-        ("Tuples that came and that were joined", "tuples a second", came),
+        ("Tuples that arrived and that were joined", "tuples a second", came),
         ("Outputs", "outputs a second", [made]),
     )
     return [over_time(content, title, y, edges, series) for title, y, series in plots]

@@ -93,7 +93,7 @@ def _print_harvest(harvest: dict[str, Any], console: Console) -> None:
         (stream, *(number(harvest[name][stream]) for name in ("pushes", "pops", "drops", "shed")))
         for stream in harvest["pushes"]
     )
-    headings = ("", "came", "joined", "dropped by a full buffer", "dropped at random")
+    headings = ("", "arrived", "joined", "dropped by a full buffer", "dropped at random")
     console.print(table_of(headings, rows))
     said = [f"{number(harvest['comparisons'])} comparisons"]
     if throttles := [step["throttle"] for step in harvest["steps"]]:
