@@ -11,6 +11,7 @@ import pyarrow.types as pt
 from engine.archives import families, texts
 from engine.archives.source import Archive
 from engine.runtime.errors import InputError, SpecError, did_you_mean
+from engine.runtime.streams import SIDES
 
 _FINER = ("s", "ms", "us", "ns")
 
@@ -81,8 +82,9 @@ def check_streams(
     for archive, roles in sides:
         if not roles.on:
             raise SpecError(f"stream {archive.side} has no join attribute: name one column or more")
+        alone = _of_one_side(*sides, roles.importance)
         for name in roles.columns:
-            check_present(archive, name)
+            check_present(archive, name, alone if name == roles.importance else "")
     unit, zoned = common_time([(archive, roles.time) for archive, roles in sides])
     for archive, roles in sides:
         if roles.importance is not None:
@@ -91,13 +93,24 @@ def check_streams(
     return JoinColumns(unit, zoned, (), _canonical(left, right, *parted, "partition columns"))
 
 
-def check_present(archive: Archive, name: str) -> None:
-    """Raise `InputError` if an archive lacks a column."""
+def _of_one_side(
+    left: tuple[Archive, Roles], right: tuple[Archive, Roles], importance: str | None
+) -> str:
+    """Return how an importance is given that is asked of both sides and that one of them has."""
+    has = [importance in archive.schema.names for archive, _ in (left, right)]
+    if left[1].importance != right[1].importance or sum(has) != 1:
+        return ""
+    return f" For one stream alone give --{SIDES[has.index(True)]}-importance {importance}."
+
+
+def check_present(archive: Archive, name: str, remedy: str = "") -> None:
+    """Raise `InputError` if an archive lacks a column, with this remedy if there is one."""
     names = archive.schema.names
     if name not in names:
         parts = [part.strip() for part in name.split(",")]
         several = len(parts) > 1 and {*parts} <= {*names}
-        remedy = f" Give several columns as a list: {parts}." if several else ""
+        if several:
+            remedy = f" Give several columns as a list: {parts}."
         raise InputError(
             f"{archive.placed} has no column {name!r}: it has "
             f"{', '.join(names) or 'none'}.{remedy or did_you_mean(name, names)}"

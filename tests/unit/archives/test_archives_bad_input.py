@@ -150,6 +150,15 @@ def test_missing_column(tmp_path: Path) -> None:
         check(tmp_path, rows, {"time": [1]}, Roles(("key",), "time"))
 
 
+def test_an_importance_that_only_one_stream_has(tmp_path: Path) -> None:
+    rows, roles = {"time": [1], "key": [1]}, Roles(("key",), "time", "bid")
+    told = "left archive .* no column 'bid': .* For one stream alone give --right-importance bid"
+    with pytest.raises(InputError, match=told):
+        check(tmp_path, rows, {**rows, "bid": [1]}, roles)
+    with pytest.raises(InputError, match=r"has no column 'bid': it has time, key\.$"):
+        check(tmp_path, rows, rows, roles)
+
+
 @pytest.mark.parametrize(
     ("left", "right", "message"),
     [
