@@ -190,7 +190,15 @@ def _lines(axis: Drawn, chart: Lines) -> None:
             )
             below = top
         elif chart.steps:
-            axis.stairs(values, xs, color=colour, linestyle=line, linewidth=1.4, label=own.name)
+            axis.stairs(
+                values,
+                xs,
+                color=colour,
+                linestyle=line,
+                linewidth=1.4,
+                label=own.name,
+                baseline=None,
+            )
         else:
             there = ~np.isnan(values)
             axis.plot(

@@ -13,16 +13,15 @@ def figure_of(content: Mapping[str, Any]) -> Any:  # noqa: ANN401 - matplotlib's
     """Return how load was shed, of the report of a join with a CPU budget, as a figure."""
     names = list(content["rows"])
     setting = content["harvest"]["setting"]
-    rows = 3 + (len(names) if setting is not None else 0)
-    figure = blank(9.0, 2.2 * rows)
-    grid = figure.add_gridspec(rows, max(1, len(names) - 1))
-    axes = [figure.add_subplot(grid[0, :])]
-    axes += [figure.add_subplot(grid[row, :], sharex=axes[0]) for row in (1, 2)]
+    probes = len(names) * (len(names) - 1) if setting is not None else 0
+    heights = [2.2, 2.2, 2.2, *([0.8 + 0.3 * probes] if probes else [])]
+    figure = blank(9.0, sum(heights))
+    grid = figure.add_gridspec(len(heights), 1, height_ratios=heights)
+    axes = [figure.add_subplot(grid[0])]
+    axes += [figure.add_subplot(grid[row], sharex=axes[0]) for row in (1, 2)]
     _over_time(axes, content, names)
-    if setting is not None:
-        for i in range(len(names)):
-            for hop in range(len(names) - 1):
-                _segments(figure.add_subplot(grid[3 + i, hop]), content, i, hop)
+    if probes:
+        _windows_read(figure.add_subplot(grid[3]), content, names)
     return figure
 
 
@@ -37,7 +36,9 @@ def _over_time(axes: Any, content: Mapping[str, Any], names: list[str]) -> None:
     lengths = [max(to - before, 1e-9) for before, to in pairwise(edges)]
 
     def stairs(axis: Any, values: list[float], label: str, colour: str, line: str = "-") -> None:  # noqa: ANN401
-        axis.stairs(values, edges, label=label, color=colour, linestyle=line, linewidth=1.6)
+        axis.stairs(
+            values, edges, label=label, color=colour, linestyle=line, linewidth=1.6, baseline=None
+        )
 
     if steps:
         stairs(axes[0], [step["throttle"] for step in steps], "z", "#000000")
@@ -62,26 +63,24 @@ def _over_time(axes: Any, content: Mapping[str, Any], names: list[str]) -> None:
         axis.grid(alpha=0.3)
 
 
-def _segments(axis: Any, content: Mapping[str, Any], direction: int, hop: int) -> None:  # noqa: ANN401
-    """Draw which logical basic windows a hop reads, darker the better their rank."""
-    harvest, names = content["harvest"], list(content["rows"])
-    other = content["method"]["orders"][direction][hop]
-    count = harvest["setting"]["counts"][direction][hop]
-    ranking = harvest["setting"]["rankings"][direction][hop]
-    n = harvest["basic_windows"][other]
-    colour = COLOURS[names.index(other) % len(COLOURS)]
-    for rank, segment in enumerate(ranking):
-        read = rank < count
-        axis.barh(
-            0, 0.92, left=segment + 0.04, height=0.8, color=colour if read else "none",
-            alpha=1.0 - 0.6 * rank / n if read else 1.0, edgecolor="#999999", linewidth=0.6,
-        )  # fmt: skip
-    axis.set_xlim(0, n)
-    axis.set_ylim(-0.5, 0.5)
-    axis.set_yticks([])
-    axis.set_title(
-        f"{names[direction]}, hop {hop + 1}: {other}, {count} of {n} (fraction {count / n:.2f})",
-        fontsize="small",
-    )
-    axis.set_xlabel("age, basic windows", fontsize="x-small")
-    axis.tick_params(labelsize="x-small")
+def _windows_read(axis: Any, content: Mapping[str, Any], names: list[str]) -> None:  # noqa: ANN401
+    """Draw which logical basic windows each hop reads, darker the better their rank."""
+    harvest, orders = content["harvest"], content["method"]["orders"]
+    labels = []
+    for direction, name in enumerate(names):
+        for hop, other in enumerate(orders[direction]):
+            count = harvest["setting"]["counts"][direction][hop]
+            n = harvest["basic_windows"][other]
+            colour = COLOURS[names.index(other) % len(COLOURS)]
+            for rank, window in enumerate(harvest["setting"]["rankings"][direction][hop]):
+                read = rank < count
+                axis.barh(
+                    len(labels), 0.92, left=window + 0.04, height=0.8,
+                    color=colour if read else "none", alpha=1.0 - 0.6 * rank / n if read else 1.0,
+                    edgecolor="#999999", linewidth=0.6,
+                )  # fmt: skip
+            labels.append(f"{name}, hop {hop + 1}: {other}, {count} of {n}")
+    axis.set_yticks(range(len(labels)), labels, fontsize="small")
+    axis.invert_yaxis()
+    axis.set_xlim(0, max(harvest["basic_windows"].values()))
+    axis.set_xlabel("what is read at the end, by age in basic windows")
