@@ -43,7 +43,7 @@ def both(store: Store, folder: Path, **how: Any) -> tuple[str, str]:
     return str(folder), put(store, folder, folder.name)
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl.gz", "feather"])
 @pytest.mark.parametrize("job", ["replay", "sample"])
 def test_rows_are_those_of_files(store: Store, tmp_path: Path, job: str, kind: str) -> None:
     places = both(store, tmp_path / f"{job}-{kind}", kind=kind)

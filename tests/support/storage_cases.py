@@ -17,10 +17,10 @@ from typing import Any, Protocol
 import numpy as np
 import object_store
 import pyarrow as pa
-import pyarrow.csv as pv
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import pytest
+from file_formats import WRITE
 
 from engine.runtime.errors import InputError
 from engine.runtime.listing import files_at
@@ -63,7 +63,7 @@ class Store:
 
     def put(self, file: Path, key: str) -> str:
         """Copy a file into the bucket and return its URI."""
-        with self._files.open_output_stream(f"{BUCKET}/{key}") as out:
+        with self._files.open_output_stream(f"{BUCKET}/{key}", compression=None) as out:
             out.write(file.read_bytes())
         return f"s3://{BUCKET}/{key}"
 
@@ -147,8 +147,8 @@ def write(
         own.mkdir(parents=True)
         for at, part in enumerate(np.array_split(np.arange(number), parts)):
             taken = table.take(pa.array(part))
-            if kind == "csv":
-                pv.write_csv(taken, own / f"{at}.csv")
+            if kind in WRITE:
+                WRITE[kind](taken, own / f"{at}.{kind}")
             else:
                 pq.write_table(taken, own / f"{at}.parquet", row_group_size=group)
     return folder
