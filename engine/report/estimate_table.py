@@ -123,7 +123,7 @@ def _kept(content: Mapping[str, Any]) -> str:
                 "lead-in, outputs change"
             )
         said += f"\n{other} by {100 * lead['share']:+.2f} %, which is inside the intervals"
-        if lead["loses_keys"] and abs(lead["share"]) > _MUCH:
+        if lead["loses_keys"] and max(abs(lead["share"]), lead["lasting"]) > _MUCH:
             said += (
                 "\na key without matches in memory is hardly ever let in again, so a replay does "
                 "not forget how it began; --estimator window does"

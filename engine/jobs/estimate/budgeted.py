@@ -148,6 +148,7 @@ def _details(
             "stretches": own.stretches,
             "share": own.share if np.isfinite(own.share) else None,
             "error": own.error if np.isfinite(own.error) else None,
+            "lasting": own.lasting,
             "loses_keys": loses_keys(cell.settings),
         },
     }

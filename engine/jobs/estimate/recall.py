@@ -139,8 +139,9 @@ class _Part:
             i for i, one in enumerate(self._found)
             if one.again and plan.replays_again(one.place, max(1, own.draws))
         ]  # fmt: skip
-        shorter = [self._found[i].again for i in self._again]
-        self._shorter = np.array(shorter, np.float64).reshape(-1, cells, 2)
+        again = [self._found[i].again for i in self._again]
+        parts = len(again[0][0][0]) if again and cells else 1
+        self._twice = np.array(again, np.float64).reshape(-1, cells, 2, parts, 2)
 
     def recalls(self, confidence: float) -> Recalls:
         """Return the estimates of all cells."""
@@ -166,7 +167,7 @@ class _Part:
         if not np.isfinite(values).all():
             return self._partly(values, exact, self._exact(settings.windows, confidence))
         answers: dict[str, Answer] = {}
-        kept: LeftOver | None = None
+        kept = [] if self._own.whole else self._left_over(number)
         plain: list[Answer] = []
         for measure, what, whole in (
             (RECALL, 0, True), (IMPORTANCE_RECALL, 1, True), (OUTPUTS, 0, False),
@@ -182,14 +183,22 @@ class _Part:
                 one = allowing(one, max(one.high - one.estimate, one.estimate - one.low), foreseen)
                 plain.append(one)
             if not self._own.whole:
-                weights = self._weights()[self._again]
-                own = left_over(values[self._again, what], self._shorter[:, number, what], weights)
-                kept = kept or own
-                one = with_left_over(one, own, confidence, 1.0 if whole else math.inf)
+                one = with_left_over(one, kept[what], confidence, 1.0 if whole else math.inf)
                 if learns(settings) and one.reason is None:
                     one = one._replace(low=math.nan, high=math.nan, reason=_LEARNS)
             answers[measure] = one
-        return Reached(answers, kept), (plain[0], plain[1])
+        return Reached(answers, kept[0] if kept else None), (plain[0], plain[1])
+
+    def _left_over(self, number: int) -> list[LeftOver]:
+        """Return what the lead-in leaves of a cell's outputs, and of their importance.
+
+        Which tuples a memory keeps can last though as many join: so either tells of both.
+        """
+        weights = self._weights()[self._again]
+        measures = self._twice[:, number].transpose(3, 1, 0, 2)
+        found = [left_over(first, second, weights) for first, second in measures]
+        alike = max(own.alike for own in found)
+        return [own._replace(alike=alike) for own in found]
 
     def _partly(
         self, values: Floats, exact: Floats, total: tuple[Answer, Answer]

@@ -58,9 +58,10 @@ class Replayed(NamedTuple):
     """Of each cell, a result a lane; none where it was not replayed."""
     exact: dict[tuple[int, int], Exact]
     """Of the exact join, by windows."""
-    again: list[Exact]
-    """Of each cell from another beginning; empty where that was not looked at. Of cells that are
-    not replayed again the same."""
+    again: list[tuple[Floats, Floats]]
+    """Of each cell, and of its replay from another beginning, outputs and importance by parts of
+    the slice, (parts, 2) float64; empty where that was not looked at. Of cells that are not
+    replayed again twice the same."""
     seconds: float
     rows: int
     """Read, the lead-in included."""
@@ -85,8 +86,9 @@ def replay_slice(task: ReplayTask) -> Replayed:
     found, exact = _replayed(lanes)
     again = [_part(one, own) for one, own in zip(task.again, lanes, strict=False)]
     halved = [_part(one, own) for one, own in zip(task.halved, _halves(lanes, task), strict=False)]
-    other = {one[0].cell: _added(one) for some in (again, halved) for one in _replayed(some)[0]}
-    second = [other.get(one[0].cell, _added(one)) for one in found] if twice else []
+    other = {one[0].cell: one for some in (again, halved) for one in _replayed(some)[0]}
+    both = [(one, other.get(one[0].cell, one)) for one in found] if twice else []
+    second = [(_by_parts(one), _by_parts(another)) for one, another in both]
     by_number = {one[0].cell: one for one in found}
     every = [by_number.get(number, []) for number in task.numbers]
     seconds = time.perf_counter() - begun
@@ -132,6 +134,11 @@ def without_half(stored: Stored | None, task: ReplayTask) -> Held:
 def _added(lanes: Sequence[CellResult]) -> Exact:
     outputs = sum(own.outputs for own in lanes)
     return Exact(outputs, math.fsum(own.importance for own in lanes))
+
+
+def _by_parts(lanes: Sequence[CellResult]) -> Floats:
+    found: Floats = np.array([own.parts for own in lanes], np.float64).sum(axis=0)
+    return found
 
 
 def _replayed(

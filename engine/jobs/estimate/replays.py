@@ -32,6 +32,8 @@ AGAIN = 0.25
 """Share of the slices that are replayed again, at least."""
 _AGAIN = 12
 """Such slices, about, where so many are drawn."""
+_PARTS = 3
+"""Parts of a slice by which it is told whether how it began is forgotten."""
 _DRAW = 1 << 32
 """The number of the draws that say which."""
 
@@ -107,15 +109,18 @@ class ReplaySlices(Slices):
         first, last = int(self.edges[place]), int(self.edges[place + 1]) - 1
         lead, late = (max(self.begin, first - own * self.lifetime) for own in (LEAD, SHORT))
         read = self.amounts(lead, last)
+        ticks = last + 1 - first
+        parts = tuple(first + ticks * part // _PARTS for part in range(_PARTS))
 
         def tasks(
             begin: int, exact: Sequence[ReplaySettings], lanes: Sequence[Sequence[Cell]]
         ) -> tuple[SweepTask, ...]:
+            apart = [[one._replace(parts=parts) for one in own] for own in lanes]
             return tuple(
                 replace(
                     after_lead_in(files, cells, exact, begin, (first, last)), beside=self.threads
                 )
-                for files, cells in zip(self.part(lead, last), lanes, strict=True)
+                for files, cells in zip(self.part(lead, last), apart, strict=True)
             )
 
         if not self.replays_again(place, draws):

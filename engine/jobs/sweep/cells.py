@@ -37,6 +37,8 @@ class Cell(NamedTuple):
     """Of a sampling policy."""
     spares: bool = False
     """Whether a short lane is replayed by the kernel for all policies (`engine.replay.common`)."""
+    parts: tuple[int, ...] = (0,)
+    """First ticks of the parts of time whose outputs are counted apart, on the CPU."""
 
     @property
     def windows(self) -> tuple[int, int]:
@@ -58,6 +60,8 @@ class CellResult(NamedTuple):
     """Most tuples of both sides at once; of two memories, the sum of their peaks."""
     seconds: float
     """Spent in the cell's own replay, without reading and without the other cells."""
+    parts: tuple[Exact, ...] = ()
+    """What parts of time came to, where the cell asks for several."""
 
 
 class Exact(NamedTuple):

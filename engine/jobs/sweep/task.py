@@ -209,7 +209,8 @@ class _Running:
         self._cell = cell
         self._replay = LaneReplay(
             cell.settings, cell.profile, cell.budget, curves=age.as_arrays(cell.curves),
-            emit=False, key_links=key_links, spares=cell.spares,
+            emit=False, bin_edges=np.array(cell.parts, np.int64), key_links=key_links,
+            spares=cell.spares,
         )  # fmt: skip
         self._seconds = 0.0
 
@@ -247,6 +248,8 @@ class _Running:
     def result(self) -> CellResult:
         """Return what the cell came to."""
         replay = self._replay
+        several = len(self._cell.parts) > 1
+        parts = zip(replay.by_bin.tolist(), replay.importance_by_bin.tolist(), strict=True)
         return CellResult(
             self._cell.number,
             replay.outputs,
@@ -254,6 +257,7 @@ class _Running:
             replay.peaks,
             replay.peak,
             self._seconds,
+            tuple(Exact(*own) for own in parts) if several else (),
         )
 
 
