@@ -18,7 +18,6 @@ from engine.sampling.aggregates.estimate import in_order
 from engine.sampling.aggregates.layout import GroupIds
 from engine.sampling.stretches.foreseen import allowing
 from engine.sampling.stretches.interval import (
-    DOMINATED,
     FEWEST,
     FEWEST_POOLED,
     Answer,
@@ -53,7 +52,7 @@ class Estimated(NamedTuple):
     @property
     def dominated(self) -> bool:
         """Whether one of the slices outweighs the others somewhere."""
-        return any(own.reason is not None and DOMINATED in own.reason for own in self.answers)
+        return any(own.dominated for own in self.answers)
 
     @property
     def reached(self) -> float:

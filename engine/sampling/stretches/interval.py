@@ -22,9 +22,10 @@ the total of z, times ``n / (n - 1)``, for R is fitted to them. The interval is 
 *Windows of time with few slices* go by those of all windows (`pooled`), relative to their own mean,
 which is vague too: so an interval of outputs, or of what is not below 0, reaches by a factor.
 
-*Diagnostics.* Few slices, or one that outweighs the others, do not show how much slices differ:
-there is no interval then. A window of time with few slices has one if those of all windows
-together tell how much slices differ.
+*Diagnostics.* Few slices, or one with next to all of the variance, do not show how much slices
+differ: there is no interval then. One that only outweighs the others leaves few degrees of freedom.
+If that were no interval, most of those given would be of samples without that slice, and too
+narrow. A window of time with few slices has one if those of all windows together tell that.
 """
 
 from __future__ import annotations
@@ -45,11 +46,9 @@ FEWEST_POOLED = 3
 """The same of a window of time, where those of all windows tell how much slices differ."""
 SOME = 5
 """Of these, slices with any output of the cell, at least."""
-DOMINANT = 0.6
-"""Share of the variance that one slice may have."""
-DOMINATED = "of the variance of all"
-"""Said where one slice has more than that."""
-_FARTHEST = 700.0
+DOMINANT, MOST = 0.6, 0.8
+"""Share of the variance with which one slice outweighs the others, and the most it may have."""
+_FARTHEST, _LITTLE = 700.0, 1e-300
 _SYMMETRIC = 1e-4
 """Skewness below which there is none."""
 _VAGUE = "stretches differ too much to tell the number of outputs"
@@ -97,6 +96,8 @@ class Answer(NamedTuple):
     known."""
     drawn: int
     """Slices drawn by chance."""
+    dominated: bool = False
+    """Whether one of them outweighs the others."""
 
     @property
     def within(self) -> float:
@@ -226,16 +227,18 @@ def answer(
         free = pooled.free
     else:
         squares = float((own.rest * own.squares).sum())
-        reason = _doubt(some, (own.part - own.part.mean()) ** 2)
+        unlike = (own.part - own.part.mean()) ** 2
+        share = float(unlike.max() / max(unlike.sum(), _LITTLE))
+        reason = _doubt(some, share)
         free = None
+        found = found._replace(dominated=share > DOMINANT)
     error = own.units * math.sqrt(squares) / n
-    found = found._replace(error=error, reason=reason)
-    if reason is not None:
-        if cell.worth is not None:
-            as_drawn = answer(cell._replace(worth=None), confidence, average=average, pooled=pooled)
-            found = found if as_drawn.reason is not None else as_drawn
-        return found
-    reach = _reach(cell, own, error, _quantiles(own.part, confidence, free), average, few)
+    found = found._replace(error=error)
+    if cell.worth is not None and (reason is not None or found.dominated):
+        as_drawn = answer(cell._replace(worth=None), confidence, average=average, pooled=pooled)
+        if as_drawn.reason is None and not as_drawn.dominated:
+            return as_drawn
+    reach = reason or _reach(cell, own, error, _quantiles(own.part, confidence, free), average, few)
     if isinstance(reach, str):
         return found._replace(reason=reach)
     low, high = own.value - reach[0], own.value + reach[1]
@@ -292,13 +295,12 @@ def _quantiles(part: Floats, confidence: float, free: float | None) -> tuple[flo
     return max(own, hall(own)), max(own, -hall(-own))
 
 
-def _doubt(some: NDArray[np.bool_], squares: Floats) -> str | None:
-    """Return why the variance of sampled slices is not to be trusted, if it is not."""
+def _doubt(some: NDArray[np.bool_], share: float) -> str | None:
+    """Return why the variance, of which one slice has a share, is not to be trusted, if so."""
     if some.size < FEWEST:
         return _TOO_FEW.format(some.size, FEWEST)
-    share = squares.max() / squares.sum() if squares.any() else 0.0
-    dominated = f"one stretch has {100 * share:.0f} % {DOMINATED} {some.size} sampled"
-    return _rare(some, SOME) or (dominated if share > DOMINANT else None)
+    dominated = f"one stretch has {100 * share:.0f} % of the variance of all {some.size} sampled"
+    return _rare(some, SOME) or (dominated if share > MOST else None)
 
 
 def _rare(some: NDArray[np.bool_], least: int) -> str | None:

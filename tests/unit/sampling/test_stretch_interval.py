@@ -177,7 +177,7 @@ def test_intervals_cover(kind: str) -> None:
 def test_intervals_of_skewed_ratios_cover() -> None:
     """A few slices have many times the outputs of others."""
     rng = np.random.default_rng(11)
-    outputs = 1000 * rng.lognormal(0, 0.8, 300)
+    outputs = 1000 * rng.lognormal(0, 0.9, 300)
     sizes, both = np.ones(300), np.column_stack([outputs, np.ones(300)])
     chance, covered, students, given = chances(sizes, 30), 0, 0, 0
     for _ in range(1000):
@@ -191,6 +191,24 @@ def test_intervals_of_skewed_ratios_cover() -> None:
         students += abs(found.estimate - outputs.sum()) <= 2.09 * found.error
     assert covered / given >= 0.93
     assert students / given < 0.92
+
+
+def test_a_slice_that_outweighs_the_others_leaves_an_interval_where_it_is_seen() -> None:
+    """Were there none then, those that are given would lack it, and fail more often."""
+    rng = np.random.default_rng(4)
+    outputs = rng.normal(100, 3, 300)
+    outputs[17] += 60
+    sizes, both = np.ones(300), np.column_stack([outputs, np.ones(300)])
+    chance, covered = chances(sizes, 150), dict[bool, list[bool]]({True: [], False: []})
+    for _ in range(600):
+        places = drawn(chance, rng.random(), rng.random(300)).by_chance
+        cell = Cell(np.zeros(2), both[places], sizes[places], chance[places], 300.0)
+        found = answer(cell, 0.95)
+        assert found.reason is None
+        covered[found.dominated].append(found.low <= outputs.sum() <= found.high)
+    assert len(covered[True]) > 200
+    assert np.mean(covered[True]) > 0.99
+    assert np.mean(covered[False]) < 0.85
 
 
 def _anticipated(outputs: Floats, chance: Floats, rng: np.random.Generator) -> Anticipated:
