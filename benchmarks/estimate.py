@@ -32,6 +32,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from engine import estimate_archives, replay_archives, sample_archives
+from engine.jobs.estimate import plan
 from engine.report.envelope import versions
 
 DATA = Path(os.environ.get("WINNOW_DATA", "shared/data"))
@@ -226,6 +227,7 @@ def coverage(join: Join, seeds: int, folder: Path) -> dict[str, Any]:
         for sizes in ("keys", "auto"):
             kinds[f"read 40%, sizes {sizes}"] = asked, {"read": "40%", "sizes": sizes}
             kinds[f"within 5%, sizes {sizes}"] = asked[:1], {"within": "5%", "sizes": sizes}
+    plan.SMALL = 0  # also of what is joined sooner than a sample of it
     for kind, (names, how) in kinds.items():
         executor = Remembering()
         tallies = {name: Tally() for name in names}

@@ -30,6 +30,8 @@ HALF = 0.5
 """Share of what everything costs that stretches may take, about; else it is the better way."""
 _ALL = 1 - 1e-9
 """Share that is everything but for rounding."""
+_FEW = "stretches in all: {:,}, of which a sample would say little"
+_SOONER = "so few rows are joined sooner than a sample of them: {:,}"
 _ALL_AT_ONCE = "row groups are so long that one stretch reads all of them"
 _NOTHING = "no tuple has another to join with"
 _HOPE = 3.0
@@ -264,15 +266,13 @@ class Estimating(ABC):
 
     def _next(self, own: Round, found: Sequence[Estimates]) -> int | None:
         """Return how many slices to draw next, None if that leads no further."""
-        most = GROWTH * own.draws
+        most = self.plan.worth
         if self.limits.target is not None:
-            if self._may_read_all:
-                hoped = self.expected(self.needed(own, found, _HOPE))
-                if hoped > HALF * self.cost_of_all:
-                    return self.plan.worth
-            most = min(most, max(self.needed(own, found), own.draws + -(-own.draws // 3)))
-        else:
-            most = self.plan.worth
+            hoped = self.expected(self.needed(own, found, _HOPE))
+            if self._may_read_all and hoped > HALF * self.cost_of_all:
+                return self.plan.worth
+            least = own.draws + -(-own.draws // 3)
+            most = min(GROWTH * own.draws, max(self.needed(own, found), least))
         draws = min(most, self.most(self.size()))
         if self.limits.read is None and own.draws < FEWEST:  # what a stretch takes is vague yet
             draws = max(draws, min(2 * own.draws, self.plan.worth))
@@ -283,13 +283,13 @@ class Estimating(ABC):
         if not self.plan.worth:
             return _NOTHING
         if not self._may_read_all:
-            first = draws == 1 and not self.spent
-            at_once = first and self.expected(1) > _ALL * self.cost_of_all
-            return _ALL_AT_ONCE if at_once else None
+            at_once = self.expected(1) > _ALL * self.cost_of_all
+            return _ALL_AT_ONCE if at_once and draws == 1 and not self.spent else None
         slices = self.plan.worth
-        if slices < 2 * FEWEST:
-            return f"stretches in all: {slices:,}, of which a sample would say little"
         target, cost = self.limits.target, self.spent + self.expected(draws)
+        few = slices < 2 * FEWEST
+        if few or (self.plan.small and not self.spent and target is not None):
+            return _FEW.format(slices) if few else _SOONER.format(self.plan.all["rows"])
         if cost <= HALF * self.cost_of_all:
             return None
         if target is None:

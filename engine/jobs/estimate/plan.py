@@ -24,6 +24,8 @@ from engine.sampling.aggregates.spec import added_up
 
 _ROWS = 1_000_000
 """Tuples of a stretch of the exact join, about."""
+SMALL = 100_000
+"""Rows of both archives that are joined sooner than two dozen stretches of them."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,12 @@ class Plan(Slices):
     groups: tuple[RowGroups, ...]
 
     work = staticmethod(join_stretch)
+
+    @property
+    def small(self) -> bool:
+        """Whether everything takes no longer than a pilot; not of keys, nor by other predicates."""
+        by_time = self.counted != "tuples" and isinstance(self.recipe, PairRecipe)
+        return by_time and self.all["rows"] <= SMALL
 
     @cached_property
     def costs(self) -> Floats:

@@ -52,6 +52,11 @@ class Slices(ABC):
         return np.unique(slots.astype(np.int64))
 
     @property
+    def small(self) -> bool:
+        """Whether everything takes no longer than a pilot."""
+        return False
+
+    @property
     @abstractmethod
     def costs(self) -> Floats:
         """What is read for each slice, (slices,) float64."""
