@@ -129,6 +129,17 @@ def in_figures(content: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
+def two_digits(number: float) -> str:
+    """Return an estimate of a count.
+
+    Examples
+    --------
+    >>> two_digits(39_940_584.3), two_digits(7.0)
+    ('40,000,000', '7')
+    """
+    return f"{float(f'{number:.2g}'):,.0f}"
+
+
 def _by_time(
     pairs: Sequence[tuple[Tally, Tally]], edges: Sequence[int], last: int
 ) -> list[dict[str, float | int]]:

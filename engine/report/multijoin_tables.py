@@ -8,6 +8,7 @@ from rich.console import Console
 
 from engine.report.envelope import Report, spans
 from engine.report.join_tables import add_best, compared, sides_table
+from engine.report.losses import two_digits
 from engine.report.tables import (
     archive_rows,
     number,
@@ -44,6 +45,11 @@ def print_multijoin(report: Report, console: Console | None = None) -> None:
     if content["lanes"]["by_lane"]:
         _print_lanes(content["lanes"], console)
     print_end(console, content, speed_of(content))
+    if (exact := content["expected"]) is not None:
+        console.print(
+            f"expected before it began: {exact['seconds']:,.2f} s for the exact join, and "
+            f"{two_digits(exact['outputs'])} outputs"
+        )
     expected = content.get("harvest", {}).get("expected_seconds")
     if expected is not None:
         console.print(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from multijoin_cases import CASES, joined
 from multiway_cases import PREDICATES, random_streams, values
 
-from engine.jobs.multijoin import outlook, written
+from engine.jobs.multijoin import foretold, outlook, written
 from engine.jobs.multijoin.harvested import within
 from engine.jobs.multijoin.outlook import Expected, Way, stretch_of
 from engine.jobs.multijoin.read import Lane
@@ -159,3 +160,41 @@ def test_the_cheaper_exact_join_is_named(
         )
     assert "leave out the capacity or throttle fraction" in Expected(1.0, 2.0).line
     assert "leave out" not in Expected(2.0, 1.0).line
+
+
+@pytest.mark.parametrize("name", ["band", "sets", "equi and cosine", "int"])
+def test_an_exact_join_is_foretold_and_the_rows_are_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    cases.write(tmp_path, cases.streams(4, 60))
+    given: dict[str, Any] = {"window": 9}
+    short = joined(tmp_path, CASES[name], **given)
+    assert short.report["expected"] is None
+    assert not caplog.records
+    monkeypatch.setattr(foretold, "_FEW", 0)
+    monkeypatch.setattr(foretold, "LONG", 0.0)
+    done = joined(tmp_path, CASES[name], **given)
+    assert done.report["expected"].keys() == {"seconds", "outputs"}
+    assert done.report["expected"]["seconds"] > 0
+    assert done.rows == short.rows
+    (told,) = (own.getMessage() for own in caplog.records)
+    assert re.fullmatch(r"winnow: this join is expected to take .* s here, .* outputs", told)
+
+
+def test_an_exact_join_that_is_counted_beside_another_is_foretold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    cases.write(tmp_path, cases.streams(4, 60))
+    monkeypatch.setattr(foretold, "_FEW", 0)
+    monkeypatch.setattr(foretold, "LONG", 0.0)
+    for given, expected in (
+        ({"throttle": 0.5, "basic_window": 2, "adapt_every": 5}, "reference none"),
+        ({"throttle": 0.5, "basic_window": 2, "adapt_every": 5, "reference": "none"}, ""),
+        ({"method": "naive-nlj"}, ""),
+    ):
+        caplog.clear()
+        done = joined(tmp_path, CASES["band"], **{"window": 9} | given)
+        assert done.report["expected"] is not None
+        told = [own.getMessage() for own in caplog.records if own.levelname == "WARNING"]
+        assert bool(told) == bool(expected)
+        assert all(expected in own for own in told)

@@ -27,7 +27,7 @@ from engine.jobs.streams import (
     output_schema,
 )
 from engine.models.profile.model import ArrivalProfile
-from engine.multiway.exact.join import check_top
+from engine.multiway.exact.given import check_top
 from engine.multiway.harvest.priors import PairPrior
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.predicate import Predicate, condition

@@ -14,9 +14,9 @@ import pyarrow as pa
 from engine.archives.families import plain_type
 from engine.archives.normalise import FaultTally
 from engine.device.together import JoinsTogether
-from engine.device.vectors import proposals_on
 from engine.jobs.bound.found import Bounds
 from engine.jobs.exact.counting import Tally
+from engine.jobs.multijoin.foretold import exact_join, foretold, proposals_of
 from engine.jobs.multijoin.harvested import Harvested, HarvestRun, is_on_gpu
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import loops_orders
@@ -26,7 +26,7 @@ from engine.jobs.multijoin.retained import Retained, retained_run
 from engine.jobs.multijoin.written import OutputWriter, Part, set_aside
 from engine.jobs.streams import output_schema
 from engine.lanes.placing import Group
-from engine.multiway.exact.join import ExactJoin
+from engine.multiway.exact.forecast import Forecast
 from engine.multiway.exact.scores import Scores
 from engine.multiway.exact.tiles import MakePropose
 from engine.multiway.loops.method import LoopsSettings
@@ -55,6 +55,8 @@ class Joined(NamedTuple):
     """Join orders taken; none by `auto`."""
     expected: Expected | None = None
     """Of a harvested join, before it began."""
+    foretold: Forecast | None = None
+    """Of the exact join."""
     retained: Retained | None = None
     bounds: Bounds | None = None
     """`retained`, `bounds`: Of a join within a memory."""
@@ -122,10 +124,15 @@ def join_streams(task: MultiJoinTask) -> MultiJoinResult:
         schema = schema.insert(len(options.names) + 3, pa.field("score", pa.float64()))
     write = OutputWriter(task, schema)
     lanes = list(zip(_by_lane(task), read.lanes, strict=True))
-    expected = None
-    if task.harvest is not None and task.tried and task.share.number == 0:
-        expected = expected_of(lanes, _tuples_of_all(task, read), schema)
-        clock.spent("outlook")
+    expected = exact = None
+    if task.tried and task.share.number == 0:
+        tuples = _tuples_of_all(task, read)
+        if task.harvest is not None:
+            expected = expected_of(lanes, tuples, schema)
+        if expected is None:
+            exact = foretold(task, read.lanes, tuples, schema)
+        if task.harvest is not None or exact is not None:
+            clock.spent("outlook")
     if len(lanes) > 1 and is_on_gpu(task):
         joined = _harvest_together(lanes, write, clock)
     else:
@@ -135,7 +142,7 @@ def join_streams(task: MultiJoinTask) -> MultiJoinResult:
         own._replace(tuples=_tuples_of(task, lane))
         for own, lane in zip(joined, read.lanes, strict=True)
     ]
-    joined[0] = joined[0]._replace(expected=expected)
+    joined[0] = joined[0]._replace(expected=expected, foretold=exact)
     part = write.close()
     aside = none if task.draft is None else [set_aside(task.draft, own) for own in read.rejected]
     return MultiJoinResult(read.counts, joined, part, schema, clock.seconds, read.faults, aside)
@@ -173,31 +180,16 @@ def _tuples_of(task: MultiJoinTask, lane: Lane) -> list[int]:
     return [int(ts.size - np.searchsorted(ts, begin)) for ts in parts]
 
 
-def _exact_join(task: MultiJoinTask, lane: Lane, propose: MakePropose | None = None) -> ExactJoin:
-    options = task.options
-    given = [options.names.index(name) for name in options.loops.order]
-    orders = [[j for j in given if j != i] for i in range(len(options.names))] if given else None
-    return ExactJoin(
-        lane.streams, task.windows, options.predicate, graph=options.graph,
-        combine=options.combine, start_ts=task.start_ts, threads=task.threads, orders=orders,
-        slices=(task.share.begin, task.share.end), top=options.top, propose=propose,
-    )  # fmt: skip
-
-
 def _counted(task: MultiJoinTask, lane: Lane, propose: MakePropose | None = None) -> Tally:
-    return Tally(*_exact_join(task, lane, propose).count(np.array(task.edges, np.int64)))
+    return Tally(*exact_join(task, lane, propose).count(np.array(task.edges, np.int64)))
 
 
 def _exact(task: MultiJoinTask, lane: Lane, write: OutputWriter, clock: _Clock) -> Joined:
-    options, width = task.options, lane.streams.attributes.value.shape[1]
-    propose = None
-    if options.of_vectors:
-        scored = options.top is not None
-        propose = proposals_on(options.device, options.predicate, width, scored=scored)
+    propose = proposals_of(task, lane)
     if task.draft is None:
         tally = _counted(task, lane, propose)
     else:
-        chunks = _exact_join(task, lane, propose).outputs()
+        chunks = exact_join(task, lane, propose).outputs()
         parts = ((p.members, p.ts, p.importance) for p in chunks)
         tally = tallied(write.all(lane, parts), task.edges)
     clock.spent("join")

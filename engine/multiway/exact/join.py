@@ -13,13 +13,20 @@ from engine.exact.checks import EVERY, first_counted, sealed, thread_count
 from engine.exact.combine import combine_code, combined
 from engine.exact.unexpired import paged
 from engine.multiway.exact import layout
-from engine.multiway.exact.layout import ExactRules, ExactTallies, OutputChunk, weighed_chunk
-from engine.multiway.exact.plan import Cut, Keys, cuts, keys_of, memory, plan_of
-from engine.multiway.exact.spans import rises, same
+from engine.multiway.exact.given import check_join, check_top, checked_orders
+from engine.multiway.exact.layout import (
+    ExactRules,
+    ExactTallies,
+    OutputChunk,
+    SlicePart,
+    weighed_chunk,
+)
+from engine.multiway.exact.plan import Cut, Keys, cuts, keys_of, memory, part_of, plan_of
+from engine.multiway.exact.spans import same
 from engine.multiway.exact.sweep import sweep
 from engine.multiway.exact.tiles import MakePropose, Tiles
-from engine.multiway.predicate import GRAPHS, Predicate, condition
-from engine.multiway.streams import MOST_STREAMS, Attributes, MultiStreams, Windows
+from engine.multiway.predicate import Predicate, condition
+from engine.multiway.streams import Attributes, MultiStreams, Windows
 from engine.runtime.errors import InputError, SpecError
 from engine.runtime.executors import ordered_map
 from engine.runtime.jit import Floats, Ints
@@ -113,7 +120,7 @@ class ExactJoin:
         top: int | None = None,
         propose: MakePropose | None = None,
     ) -> None:
-        _check(streams, windows, graph)
+        check_join(streams, windows, graph)
         begin, end = (EVERY, _LAST + 1) if slices is None else slices
         self._streams, self._predicate = _sealed(streams), predicate
         self._windows = Windows(
@@ -123,7 +130,7 @@ class ExactJoin:
         self._threads = thread_count(threads)
         self._combine = combine_code(combine)
         self._clique = graph == "clique" and streams.number > 2 and not predicate.transitive
-        self._order = _orders(orders, streams.number)
+        self._order = checked_orders(orders, streams.number)
         self._top, self._propose = top, propose
         self._plan = plan_of(predicate, streams.attributes.value.shape[1], scored=top is not None)
         check_top(predicate, top, clique=self._clique)
@@ -144,9 +151,9 @@ class ExactJoin:
         rules = self._rules(emit=False)
         bounds = np.array([] if edges is None else edges, np.int64)
         one = partial(self._slice_totals, rules, bounds)
-        parts = self._cuts()
+        parts = self.parts
         if len(parts) == 1 or self._threads == 1:
-            found = [one(cut) for cut in parts]
+            found = [one(part) for part in parts]
         else:
             with ThreadPoolExecutor(self._threads, **as_here()) as pool:
                 found = list(pool.map(one, parts))
@@ -169,6 +176,50 @@ class ExactJoin:
         """Yield the members of the outputs alone, (n, m) places, in the order of `outputs`."""
         return self._chunks(chunk_rows, np.asarray)
 
+    @property
+    def streams(self) -> MultiStreams:
+        """What is joined."""
+        return self._streams
+
+    @property
+    def windows(self) -> Windows:
+        """Their windows."""
+        return self._windows
+
+    @property
+    def whole(self) -> Cut:
+        """The time whose outputs there are."""
+        return self._whole
+
+    @cached_property
+    def parts(self) -> list[SlicePart]:
+        """The slices of time that threads work on."""
+        if self._whole.begin > self._whole.last or not np.diff(self._streams.first).all():
+            return []
+        slices = None if self._tiles is None else self._tiles.slices
+        found = cuts(self._streams, self._windows, self._whole, self._keys[0], slices)
+        return [part_of(self._streams, self._windows, cut) for cut in found]
+
+    @property
+    def threads(self) -> int:
+        """How many threads work at once."""
+        return min(self._threads, len(self.parts))
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether matches are found by products of matrices, and little else takes time."""
+        return self._plan == layout.TILES and not self._clique
+
+    def counted(self, part: SlicePart) -> int:
+        """Return how many outputs a part of the join has."""
+        none = np.zeros(0, np.int64)
+        return int(self._slice_totals(self._rules(emit=False), none, part).total[0])
+
+    def found(self, part: SlicePart, chunk_rows: int = _CHUNK) -> Iterator[OutputChunk]:
+        """Yield the outputs of a part of the join."""
+        finish = partial(weighed_chunk, self._streams, self._combine)
+        return self._slice_chunks(self._rules(emit=True), chunk_rows, finish, part)
+
     @cached_property
     def _keys(self) -> Keys:
         return keys_of(self._plan, self._streams, self._predicate)
@@ -179,12 +230,6 @@ class ExactJoin:
             return None
         return Tiles(self._streams, self._windows, self._predicate, self._top, self._propose)
 
-    def _cuts(self) -> list[Cut]:
-        if self._whole.begin > self._whole.last or not np.diff(self._streams.first).all():
-            return []
-        slices = None if self._tiles is None else self._tiles.slices
-        return cuts(self._streams, self._windows, self._whole, self._keys[0], slices)
-
     def _rules(self, *, emit: bool) -> ExactRules:
         return ExactRules(
             self._plan, self._clique, self._combine,
@@ -192,8 +237,8 @@ class ExactJoin:
             self._windows.by_rows, self._order, condition(self._predicate),
         )  # fmt: skip
 
-    def _slice_totals(self, rules: ExactRules, edges: Ints, cut: Cut) -> ExactTallies:
-        own = memory(rules, self._streams, self._windows, self._keys, cut, edges, self._tiles)
+    def _slice_totals(self, rules: ExactRules, edges: Ints, part: SlicePart) -> ExactTallies:
+        own = memory(rules, self._streams, self._keys, part, edges, self._tiles)
         none = np.zeros((0, self._streams.number), np.int64)
         with gauged(own.arrived):
             sweep(rules, self._streams, *own, none)
@@ -203,16 +248,16 @@ class ExactJoin:
         if rows < 1:
             raise SpecError(f"chunk_rows {rows} must be 1 or more")
         source = partial(self._slice_chunks, self._rules(emit=True), rows, finish)
-        parts = self._cuts()
+        parts = self.parts
         if len(parts) == 1 or self._threads == 1:
-            return (chunk for cut in parts for chunk in source(cut))
+            return (chunk for part in parts for chunk in source(part))
         return ordered_map(source, parts, self._threads)
 
     def _slice_chunks(
-        self, rules: ExactRules, rows: int, finish: Finish[T], cut: Cut
+        self, rules: ExactRules, rows: int, finish: Finish[T], part: SlicePart
     ) -> Iterator[T]:
         none = np.zeros(0, np.int64)
-        own = memory(rules, self._streams, self._windows, self._keys, cut, none, self._tiles)
+        own = memory(rules, self._streams, self._keys, part, none, self._tiles)
         progress = own.tallies.progress
         sides = self._streams.number
         while not progress[layout.DONE]:
@@ -224,24 +269,6 @@ class ExactJoin:
                 found = members[: progress[layout.WRITTEN]]
                 # a chunk that is kept should not keep much more
                 yield finish(found if 2 * len(found) > rows else found.copy())
-
-
-def check_top(predicate: Predicate, top: int | None, *, clique: bool) -> None:
-    """Raise `SpecError` if a join has no best matches, or not so many."""
-    if top is None:
-        return
-    if top < 1:
-        raise SpecError(f"--top {top} must be 1 or more")
-    if not predicate.scored:
-        raise SpecError(
-            f"--top {top} asks for the best scores, and predicate {predicate.text} has none: "
-            "choose cosine, distance, or inner on dense vectors"
-        )
-    if clique:
-        raise SpecError(
-            f"--top {top} is of an output's latest tuple, and in a clique of 3 streams or more the "
-            "others must match too: give --join-graph star"
-        )
 
 
 def _sealed(streams: MultiStreams) -> MultiStreams:
@@ -256,33 +283,6 @@ def _sealed(streams: MultiStreams) -> MultiStreams:
         sealed(streams.first, np.int64), sealed(streams.ts, np.int64),
         sealed(streams.row, np.int64), sealed(streams.importance, np.float64), attributes,
     )  # fmt: skip
-
-
-def _check(streams: MultiStreams, windows: Windows, graph: str) -> None:
-    if graph not in GRAPHS:
-        raise SpecError(f"graph {graph!r} must be one of {', '.join(GRAPHS)}")
-    if not 2 <= streams.number <= MOST_STREAMS:
-        raise SpecError(f"{streams.number} streams cannot be joined: give 2 to {MOST_STREAMS}")
-    if windows.size.size != streams.number:
-        raise SpecError(
-            f"{windows.size.size} windows do not go with {streams.number} streams: give one each"
-        )
-    for stream in range(streams.number):
-        if not rises(streams.ts[streams.part(stream)]):
-            raise SpecError(f"ts of stream {stream} decreases; sort it by (ts, row)")
-
-
-def _orders(orders: Sequence[Sequence[int]] | None, sides: int) -> Ints:
-    """Return the join orders as an array; no columns if none are given."""
-    if orders is None:
-        return np.zeros((sides, 0), np.int64)
-    given = [list(order) for order in orders]
-    if len(given) != sides or any(
-        sorted(order) != [other for other in range(sides) if other != side]
-        for side, order in enumerate(given)
-    ):
-        raise SpecError(f"orders {given} must name for each of {sides} streams all others once")
-    return np.array(given, np.int64)
 
 
 def constant_of(streams: MultiStreams, combine: int) -> float:

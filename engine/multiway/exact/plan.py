@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -130,16 +131,33 @@ def _cut_at(ts: Ints, whole: Cut, parts: int) -> list[Cut]:
 
 def part_of(streams: MultiStreams, windows: Windows, cut: Cut) -> SlicePart:
     """Return the tuples that a stretch of time needs: its own, and those in reach before it."""
+    spans = [within(streams.ts[streams.part(side)], cut) for side in range(streams.number)]
+    return numbered(streams, windows, cut.begin, spans)
+
+
+def numbered(
+    streams: MultiStreams, windows: Windows, begin: int, spans: Sequence[tuple[int, int]]
+) -> SlicePart:
+    """Return the tuples that some need which arrive from a time on: those, and what they reach.
+
+    Parameters
+    ----------
+    streams : MultiStreams
+    windows : Windows
+    begin : int
+        No tuple of the spans is older.
+    spans : sequence of (int, int)
+        Where those of each stream begin and end within it.
+    """
     firsts, shifts, owns = [0], [], []
-    for side in range(streams.number):
+    for side, (own, end) in enumerate(spans):
         span = streams.part(side)
-        ts = streams.ts[span]
-        own, end = within(ts, cut)
         size = int(windows.size[side])
         if windows.by_rows[side]:
             low = max(0, own - size)
         else:
-            low = int(np.searchsorted(ts, max(cut.begin - size, np.iinfo(np.int64).min)))
+            least = max(begin - size, np.iinfo(np.int64).min)
+            low = int(np.searchsorted(streams.ts[span], least))
         shifts.append(span.start + low - firsts[-1])
         owns.append(firsts[-1] + own - low)
         firsts.append(firsts[-1] + end - low)
@@ -162,14 +180,13 @@ class SliceMemory(NamedTuple):
 
 
 def memory(
-    rules: ExactRules, streams: MultiStreams, windows: Windows, keys: Keys, cut: Cut, edges: Ints,
+    rules: ExactRules, streams: MultiStreams, keys: Keys, part: SlicePart, edges: Ints,
     tiles: Tiles | None,
 ) -> SliceMemory:  # fmt: skip
     """Return the memory of a slice with no live tuples, or, of tiles, all matches.
 
     O(its tuples, keys); of tiles, see `Tiles.lists`.
     """
-    part = part_of(streams, windows, cut)
     weighed = not (rules.emit or rules.constant >= 0)
     closed = weighed and closes(rules.combine)
     none = SlicePart(*(np.zeros(1, np.int64),) * 2, np.zeros(0, np.int64))
