@@ -110,7 +110,8 @@ class MultiJoinOptions(JoinJob):
         Parts of a harvested join that equi's attributes are hashed into, each a join of its own.
     slices : int, optional
         Parts that a join is cut into, each a task: slices of time, or lanes of equal attributes
-        where the predicate is equi and the join exact. Count-based windows are one part.
+        where the predicate is equi, the join exact, and windows are long (`shares_of`). Count-based
+        windows are one part.
     retention : MemoryRules or None
         What the streams may hold; None: their windows.
     profiles : tuple of (str, str, Path)

@@ -124,6 +124,9 @@ def test_shares_cover_all_times_once() -> None:
     assert all(a.end == b.begin for a, b in pairwise(found))
     lanes = shares_of(sample, windows_of([4, 4]), EQUI, 3)
     assert [(s.lanes, s.hashed) for s in lanes] == [(((at,),), 3) for at in range(3)]
+    short = shares_of(np.arange(100), windows_of([9, 4]), EQUI, 4)
+    assert [own.begin for own in short[1:]] == [25, 50, 75]
+    assert all(own.hashed == 4 for own in shares_of(np.arange(100), windows_of([17, 4]), EQUI, 4))
     assert len(shares_of(sample, windows_of([4, 4], [True, False]), EQUI, 3)) == 1
     assert len(shares_of(sample[:0], windows_of([4, 4]), BAND, 3)) == 1
     assert share_count(None, 8, [150_000, 150_000]) == 3
@@ -151,9 +154,10 @@ class Watch:
         monkeypatch.setattr(Rows, "parts", parts)
 
 
+@pytest.mark.parametrize("predicate", ["band:v:0.5", "equi:k"])
 @pytest.mark.parametrize("kind", ["int64", "int32", "uint32", "timestamp"])
 def test_slices_leave_row_groups_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, predicate: str
 ) -> None:
     rng = np.random.default_rng(1)
     ts = np.arange(400)
@@ -163,11 +167,12 @@ def test_slices_leave_row_groups_out(
     elif kind == "timestamp":
         time = pa.array(ts * 10**6, pa.timestamp("us"))
     tables = {
-        name: pa.table({"t": time, "v": rng.integers(0, 60, 400) / 2.0}) for name in NAMES[:2]
+        name: pa.table({"t": time, "v": rng.integers(0, 60, 400) / 2.0, "k": ts % 7})
+        for name in NAMES[:2]
     }
     cases.write(tmp_path, tables, row_group_size=20)
     named = {name: tmp_path / f"{name}.parquet" for name in tables}
-    given: Any = {"predicate": "band:v:0.5", "time": "t",
+    given: Any = {"predicate": predicate, "time": "t",
                  "window": "10s" if kind == "timestamp" else 10}  # fmt: skip
     whole = run_multijoin(multijoin_options(named, tmp_path / "one", given), SerialExecutor())
     watch = Watch(monkeypatch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,10 +15,10 @@ from engine.device.vectors import ChosenProposals, proposals_on
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.outlook import compiled_first
 from engine.jobs.multijoin.read import Lane
-from engine.jobs.multijoin.written import OutputWriter
+from engine.jobs.multijoin.written import OutputWriter, Part
 from engine.multiway.exact.forecast import Forecast, forecast
 from engine.multiway.exact.join import ExactJoin
-from engine.multiway.exact.layout import SlicePart
+from engine.multiway.exact.layout import SlicePart, weighed_chunk
 from engine.multiway.exact.tiles import MakePropose
 from engine.multiway.streams import MultiStreams, Windows
 from engine.options.multijoin import AUTO
@@ -30,6 +31,8 @@ _FEW = 100_000_000
 """Combinations of tuples in their windows: to try fewer takes a second."""
 _INTERPRETED = 20.0
 """Seconds that are expected of interpreted kernels: compiled, they take a fraction of one."""
+_WRITTEN, _KEPT = 20_000, 16
+"""Rows that are written to see what a row takes, from the outputs of so many trials."""
 LONG, VERY_LONG = 10.0, 60.0
 """Seconds of which the user is told before, and of which what takes less is named as well."""
 
@@ -118,17 +121,31 @@ def most_combinations(streams: MultiStreams, windows: Windows) -> float:
 
 
 def _tried(task: MultiJoinTask, lane: Lane, join: ExactJoin, schema: pa.Schema) -> Forecast | None:
-    """Return what is expected of a join that writes its outputs."""
+    """Return what is expected of a join that writes its outputs, once they are found."""
+    held: list[Part] = []
+
+    def work(part: SlicePart) -> int:
+        outputs = 0
+        for own in join.found(part):
+            outputs += own.ts.size
+            held.append((own.members[:_WRITTEN], own.ts[:_WRITTEN], own.importance[:_WRITTEN]))
+            del held[:-_KEPT]
+        return outputs
+
+    weighed_chunk(join.streams, 0, np.zeros((0, join.streams.number), np.int64))  # it is loaded
+    found = _compiled(join, work)
+    if found is None or not held:
+        return found
+    members, ts, importance = (np.concatenate(own) for own in zip(*held, strict=True))
+    some = np.resize(np.arange(ts.size), _WRITTEN)
     with scratch_folder() as folder:
         write = OutputWriter(replace(task, draft=folder), schema)
-
-        def work(part: SlicePart) -> int:
-            parts = ((own.members, own.ts, own.importance) for own in join.found(part))
-            return sum(ts.size for _, ts, _ in write.all(lane, parts))
-
-        found = _compiled(join, work)
+        begun = time.perf_counter()
+        for _ in write.all(lane, iter([(members[some], ts[some], importance[some])])):
+            pass
         write.close()
-    return found
+        each = (time.perf_counter() - begun) / _WRITTEN
+    return found._replace(seconds=found.seconds + each * found.outputs)
 
 
 def _compiled(join: ExactJoin, work: Callable[[SlicePart], int] | None) -> Forecast | None:

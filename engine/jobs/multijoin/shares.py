@@ -1,9 +1,10 @@
 """The parts that an exact join is cut into, a task each.
 
-Every output is in one of them: a join on equal attributes is cut by their hash into lanes, others
-into slices of time. An output belongs to the slice that its latest tuple is in (P3 3; contract,
-section 1), and a slice reads a window's length before it as well; a harvested join, which is not
-cut unless that is asked for, also the time in which it learns.
+Every output is in one of them: joins are cut into slices of time, but those on equal attributes by
+their hash into lanes where windows are long, as each lane reads all rows. An output belongs to the
+slice that its latest tuple is in (P3 3; contract, section 1), and a slice reads a window's length
+before it as well; a harvested join, which is not cut unless that is asked for, also the time in
+which it learns.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ _EVERY = 16
 """Of so many tuples the time of one is looked at, to cut time into slices."""
 _LEAST_ROWS = 100_000
 """Rows that are worth a task."""
+_REPEATED = 0.5
+"""Of all tuples: if so many are read twice, joins on equal attributes are not cut into slices."""
 LESSONS = 10
 """Adaptation intervals before a slice of a harvested join."""
 
@@ -50,14 +53,32 @@ def shares_of(sample: Ints, windows: Windows, predicate: Predicate, number: int)
     >>> windows, near = windows_of([10, 5]), Predicate("band", ("v",), 1.0)
     >>> [share[1:3] for share in shares_of(np.arange(100), windows, near, 2)]
     [(-9223372036854775807, 50), (50, 9223372036854775807)]
-    >>> shares_of(np.arange(100), windows, Predicate("equi", ("k",)), 2)[1].lanes
+    >>> shares_of(np.arange(100), windows_of([60, 5]), Predicate("equi", ("k",)), 2)[1].lanes
     ((1,),)
     """
     if number < 2 or sample.size == 0 or windows.by_rows.any():
         return [Share()]
-    if predicate.transitive:
-        return [Share(lane, lanes=((lane,),), hashed=number) for lane in range(number)]
-    return slices_of(sample, number)
+    found = slices_of(sample, number)
+    begins = [share.begin for share in found[1:]]
+    if not predicate.transitive or (
+        len(found) == number and _before(sample, begins, windows) < _REPEATED * sample.size
+    ):
+        return found
+    return [Share(lane, lanes=((lane,),), hashed=number) for lane in range(number)]
+
+
+def _before(sample: Ints, begins: Sequence[int], windows: Windows) -> int:
+    """Return how many times are within the longest window before slices, of all slices together.
+
+    Examples
+    --------
+    >>> from engine.multiway.streams import windows_of
+    >>> _before(np.arange(100), [25, 50], windows_of([10, 5]))
+    20
+    """
+    ordered, ends = np.sort(sample), np.array(begins, np.int64)
+    low, high = (np.searchsorted(ordered, own) for own in (ends - windows.size.max(), ends))
+    return int((high - low).sum())
 
 
 def slices_of(sample: Ints, number: int, lead: int | None = None) -> list[Share]:
