@@ -47,6 +47,8 @@ def _report(rows: int, text: str) -> None:
 
 _GAUGES: dict[object, Callable[[], None]] = {}
 _READ_EVERY = 0.2
+_READING = threading.Lock()
+"""Held while a thread reads gauges: of short blocks, one thread reads many."""
 
 
 @contextmanager
@@ -65,7 +67,7 @@ def gauged(gauge: Callable[[], int]) -> Iterator[None]:
 
     own = object()
     _GAUGES[own] = read
-    if _LISTENERS and len(_GAUGES) == 1:
+    if _LISTENERS and _READING.acquire(blocking=False):
         threading.Thread(target=_read_gauges, daemon=True).start()
     try:
         yield
@@ -75,10 +77,17 @@ def gauged(gauge: Callable[[], int]) -> Iterator[None]:
 
 
 def _read_gauges() -> None:
-    while _GAUGES:
-        for read in list(_GAUGES.values()):
-            read()
-        time.sleep(_READ_EVERY)
+    while True:
+        try:
+            while _GAUGES:
+                for read in list(_GAUGES.values()):
+                    read()
+                time.sleep(_READ_EVERY)
+        finally:
+            _READING.release()
+        # a block may have begun since the last look, and seen a thread that reads
+        if not (_GAUGES and _READING.acquire(blocking=False)):
+            return
 
 
 @contextmanager

@@ -34,12 +34,14 @@ class Raw(NamedTuple):
     vectors: pa.Array
     """Of inner on sets and maps: lists of structs (item, weight)."""
 
-    def take(self, which: NDArray[Any]) -> Raw:
-        """Return the attributes of some rows, by a mask or by their places."""
+    def take(self, which: NDArray[Any] | slice) -> Raw:
+        """Return the attributes of some rows, by a mask, by their places or a slice of them."""
+        value = self.value[which] if len(self.value) else self.value
+        if isinstance(which, slice):
+            return Raw([key[which] for key in self.keys], value, self.vectors[which])
         if which.dtype == np.bool_ and which.all():
             return self
         places = pa.array(np.flatnonzero(which) if which.dtype == np.bool_ else which)
-        value = self.value[which] if len(self.value) else self.value
         vectors = self.vectors.take(places) if len(self.vectors) else self.vectors
         return Raw([key.take(places) for key in self.keys], value, vectors)
 

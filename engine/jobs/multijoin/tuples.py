@@ -27,11 +27,13 @@ class Tuples(NamedTuple):
     """(n,) int64. Place of each tuple's lane among the share's."""
 
     def take(self, which: Ints | slice) -> Tuples:
-        """Return tuples by their places, in that order."""
-        places = np.arange(self.ts.size)[which]
-        moved = self.payload.take(pa.array(places)) if self.payload.num_columns else self.payload
+        """Return tuples by their places, in that order; of a slice, without a copy."""
+        moved = self.payload
+        if moved.num_columns:
+            sliced = isinstance(which, slice)
+            moved = moved[which] if sliced else moved.take(pa.array(which))
         return Tuples(
-            self.ts[which], self.row[which], self.importance[which], self.raw.take(places), moved,
+            self.ts[which], self.row[which], self.importance[which], self.raw.take(which), moved,
             self.lane[which],
         )  # fmt: skip
 

@@ -157,7 +157,8 @@ class Untimed:
 
         cuts = _slices(order.size, self._most, self._prober.threads)
         each = []
-        for within, own, known in self._pool.map(work, cuts):
+        mapped = map if len(cuts) == 1 else self._pool.map  # a thread takes longer than few tuples
+        for within, own, known in mapped(work, cuts):
             found.ages[within] += own.ages
             found.lags[within] += own.lags
             each.append(known)
@@ -205,8 +206,12 @@ class Untimed:
         join = self._prober.joined(self.admitted, plans)
         before = int(np.searchsorted(self._ts, start)) - base
         source = partial(self._slice, join, tuples, out, min(max(0, before), place.size))
-        cuts = zip(_slices(place.size, self._most, self._prober.threads), known, strict=True)
-        yield from ordered_map(source, list(cuts), self._prober.threads, self._pool)
+        slices = _slices(place.size, self._most, self._prober.threads)
+        cuts = list(zip(slices, known, strict=True))
+        if len(cuts) == 1:
+            yield from source(cuts[0])
+        else:
+            yield from ordered_map(source, cuts, self._prober.threads, self._pool)
 
     def _slice(
         self, join: WalkJoin, tuples: Tuples, out: Probed, before: int, given: tuple[Slice, Known]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+import engine.runtime.work
 from engine.runtime.executors import SerialExecutor, Stages, ThreadExecutor
 from engine.runtime.work import UnwantedError, gauged, listening, rows_done, told
 
@@ -65,6 +66,27 @@ def test_what_compiled_code_counts_is_told_while_it_runs() -> None:
             time.sleep(0.1)
     assert len(seen) > 1
     assert sum(seen) == 7
+
+
+def test_many_short_blocks_are_read_by_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine.runtime.work, "_READ_EVERY", 0.01)
+    started: list[threading.Thread] = []
+
+    class Counted(threading.Thread):
+        def start(self) -> None:
+            started.append(self)
+            super().start()
+
+    monkeypatch.setattr(threading, "Thread", Counted)
+    heard: list[int] = []
+    with listening(lambda rows, _: heard.append(rows)):
+        for _ in range(200):
+            with gauged(lambda: 0):
+                pass
+    assert len(started) < 20
+    for thread in started:
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 @pytest.mark.parametrize("why", [KeyboardInterrupt, ZeroDivisionError])
