@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -36,7 +37,7 @@ _INSTEAD = {
     "profile": "a profile is of two streams",
     "plan": "a plan is of two streams",
 }
-_WHERE = ("engine", "rapids", *REPORTED, "device")
+_WHERE = ("engine", "rapids", *REPORTED, "device", "out", "columns")
 
 
 def run(asked: Asked) -> int:
@@ -94,10 +95,25 @@ def _several(values: dict[str, Any]) -> StarOptions:
     own = {name: value for name, value in values.items() if name in STAR.options}
     given = STAR.given({**own, "on": on, "stream": None})
     if "fact_on" in given:
-        given["fact_on"] = {
-            name: NAMES.read("--fact-on", column) for name, column in given["fact_on"].items()
-        }
+        given["fact_on"] = _fact_on(given["fact_on"], streams)
     return star_of(streams, given)
+
+
+def _fact_on(given: Mapping[str, str], streams: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return the fact relation's attributes by stream: of one, or of more with commas between."""
+    found: dict[str, tuple[str, ...]] = {}
+    for first, text in given.items():
+        name = first
+        for part in NAMES.read("--fact-on", text):
+            other, named, column = part.partition("=")
+            if named and other in streams:
+                name = other
+                if name in found or name in given:
+                    raise SpecError(f"--fact-on {name} is given more than once: give it once")
+            else:
+                column = part
+            found[name] = (*found.get(name, ()), column)
+    return found
 
 
 def _instead(name: str) -> str:

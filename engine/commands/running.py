@@ -24,6 +24,7 @@ from engine.report.shown import Shown
 from engine.runtime.errors import SpecError, chosen
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
 from engine.runtime.plugins import plugins
+from engine.runtime.warned import warn
 
 GROUP = "winnow.engines"
 LOCAL = "local"
@@ -123,6 +124,8 @@ def running(asked: Asked, given: Given, archives: Iterable[str] = ()) -> Iterato
         If there is no such engine, it does not start, or the report could not be written.
     """
     told = telling(asked, given)
+    if given.get("columns") == "ids" and given.get("out") is None:
+        warn("--columns ids is of outputs that are written, and none are: give --out as well")
     executor = executor_of(asked.engines, given["engine"], archives, rapids=given["rapids"])
     with progress_bars() as progress:
         yield Running(executor, progress, told)

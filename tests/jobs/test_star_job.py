@@ -353,7 +353,7 @@ def test_text_archives_and_every_access_method(folder: Path, access: str) -> Non
     assert set(outputs.column("trips_p").to_pylist()) <= {f"trips {at}" for at in range(60)}
 
 
-def test_a_job_file_says_the_same(folder: Path) -> None:
+def test_a_job_file_says_the_same(folder: Path, capsys: Any) -> None:
     lines = ['fact = "fact.parquet"', 'fact-begin = "since"', 'fact-end = "until"']
     lines += ['fact-id = "id"', 'importance = "i"', "memory = 10", 'engine = "local"']
     lines += ["[time]", *(f'{name} = "t"' for name in NAMES), "[window]"]
@@ -363,6 +363,13 @@ def test_a_job_file_says_the_same(folder: Path) -> None:
     (folder / "job.toml").write_text(text + f'\n[fact-on]\n{NAMES[0]} = "{NAMES[0]}"\n')
     assert cli.main(["replay", "--job", f"{folder}/job.toml", "--out", f"{folder}/out"]) == 0
     assert found(pq.read_table(folder / "out")) == oracle()
+    commas = ["--fact-on", ",".join(f"{name}={name}" for name in NAMES), "--columns", "ids"]
+    job = ["replay", "--job", f"{folder}/job.toml", *commas]
+    assert cli.main([*job, "--out", f"{folder}/ids"]) == 0
+    assert found(pq.read_table(folder / "ids")) == oracle()
+    assert "--columns ids" not in capsys.readouterr().err
+    assert cli.main(job) == 0
+    assert "--columns ids is of outputs that are written" in capsys.readouterr().err
 
 
 def test_text_keys_logs_and_seconds() -> None:
@@ -489,6 +496,10 @@ WRONG = {
     "amount": ({"memory": "much"}, "--memory is 'much'"),
     "column": ({"time": "trips=at,t"}, "stream trips .* has no column 'at'"),
     "fact column": ({"fact_on": "trips=trip"}, "fact archive .* has no column 'trip'.*'trips'"),
+    "fact twice": (
+        {"fact_on": ["claims=claims,trips=trips", "trips=trips"]},
+        "--fact-on trips is given more than once",
+    ),
     "form": ({"stream": "permits"}, "--stream is 'permits'; write NAME=PATH:COL"),
     "one": ({"stream": "permits=x:k"}, "a join needs two or more"),
     "name": ({"stream": ["fact=x:k", "b=x:k"]}, "'fact' is no name for a stream"),
