@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pyarrow as pa
 from engine.api.frames import Frame, in_arrow
 from engine.api.result import Outputs, kind_of, moments
 from engine.api.tables import Tables, set_aside, staged, temporary
+from engine.jobs.output import write_file
 from engine.options.command import Given
 from engine.options.replay import JobOptions
 from engine.runtime.listing import rejected_of
@@ -51,10 +53,13 @@ class Pair(NamedTuple):
         }
         self.tell(report)
         found.times[times] = self.moments(report)
-        return {
-            side: set_aside(table, given[side]) if side in given else table
-            for side, table in rejected_of(found.place).items()
-        }
+        rejected = rejected_of(found.place)
+        for side in given.keys() & rejected.keys():
+            rejected[side] = set_aside(rejected[side], given[side])
+            if self.kept is not None and isinstance(found.place, Path):
+                # the file that the rows name goes; in a store, what is written stays
+                write_file(found.place / "_rejected" / f"{side}.parquet", rejected[side])
+        return rejected
 
     def tell(self, report: dict[str, Any]) -> None:
         """Say in the report what one tick is, and where outputs were asked to be."""

@@ -401,6 +401,9 @@ def test_rejected_rows_come_along(tmp_path: Path) -> None:
         found = winnow.replay(left, RIGHT, window="30s", bad_rows="quarantine", **JOIN)
         assert list(found.rejected) == ["left"]
         assert found.rejected["left"]["row"].to_pylist() == [0]
+    out = tmp_path / "out"
+    found = winnow.replay(bad, RIGHT, window="30s", bad_rows="quarantine", out=str(out), **JOIN)
+    assert pq.read_table(out / "_rejected").equals(found.rejected["left"])
 
 
 def test_a_field_that_the_report_lacks_is_told_with_the_next() -> None:
