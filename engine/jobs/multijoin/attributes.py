@@ -39,8 +39,6 @@ class Raw(NamedTuple):
         value = self.value[which] if len(self.value) else self.value
         if isinstance(which, slice):
             return Raw([key[which] for key in self.keys], value, self.vectors[which])
-        if which.dtype == np.bool_ and which.all():
-            return self
         places = pa.array(np.flatnonzero(which) if which.dtype == np.bool_ else which)
         vectors = self.vectors.take(places) if len(self.vectors) else self.vectors
         return Raw([key.take(places) for key in self.keys], value, vectors)
