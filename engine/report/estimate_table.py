@@ -13,10 +13,9 @@ from rich.table import Table
 
 from engine.report.charts import Chart, Series, over_time
 from engine.report.envelope import Report
-from engine.report.profile_table import length
 from engine.report.sample_table import FIRST, aggregate_table
 from engine.report.shown import Shown
-from engine.report.tables import facts_line, number, percent, print_end, table_of, terminal
+from engine.report.tables import facts_line, length, number, percent, print_end, table_of, terminal
 from engine.runtime.streams import SIDES
 
 _ALL = 0.95

@@ -10,9 +10,10 @@ from engine.models.profile.advice import MODELS
 from engine.models.profile.model import ArrivalProfile
 from engine.report.charts import Chart, Lines, Series
 from engine.report.profile_bins import ages_of, lags_of
-from engine.report.profile_plots import drift_of, matches_label, one_of, time_scale
+from engine.report.profile_plots import drift_of, matches_label, one_of
 from engine.report.profile_table import print_profile
 from engine.report.shown import Shown
+from engine.report.tables import time_scale
 from engine.runtime.streams import SIDES
 
 

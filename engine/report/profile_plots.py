@@ -11,16 +11,13 @@ from engine.models.profile.advice import MODELS
 from engine.models.profile.model import ArrivalProfile
 from engine.report.figures import COLOURS, blank, plain, save_each, thousands
 from engine.report.profile_bins import Ages, ages_of, lags_of, rates_of
+from engine.report.tables import time_scale
 from engine.runtime.errors import chosen
 from engine.runtime.streams import SIDES
 from engine.runtime.uris import Place
 
 PLOTS = ("age_curves", "key_frequencies", "correlation", "drift", "recall")
 _ONLINE = {"monitor": ("#009E73", "--"), "retain": ("#CC79A7", "-.")}
-_TICKS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "day": 86_400.0}
-_MANY = (("billion ticks", 1e9), ("million ticks", 1e6))
-_UNITS = (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0),
-          ("milliseconds", 1e-3), ("microseconds", 1e-6), ("nanoseconds", 1e-9))  # fmt: skip
 
 
 def draw(profile: ArrivalProfile, folder: Place) -> list[Place]:
@@ -46,25 +43,6 @@ def figure_of(profile: ArrivalProfile, name: str) -> Any:  # noqa: ANN401 - matp
     figure = blank(8.6, 7.2 if name == "drift" else 4.2)
     paint[chosen("plot", name, PLOTS)](figure, profile)
     return figure
-
-
-def time_scale(ticks: int, unit: str) -> tuple[float, str]:
-    """Return what ticks are to be multiplied by for an axis of that length, and its unit.
-
-    Examples
-    --------
-    >>> time_scale(864_000_000_000, "us"), time_scale(500, "tick")
-    ((1.1574074074074074e-11, 'days'), (1.0, 'ticks'))
-    """
-    if unit not in _TICKS:
-        named = (size for size in _MANY if ticks >= 10 * size[1])
-        name, size = next(named, ("ticks", 1.0))
-        return 1 / size, name
-    size = _TICKS[unit]
-    for name, seconds in _UNITS:
-        if ticks * size >= 2 * seconds:
-            return size / seconds, name
-    return 1.0, unit
 
 
 def plain_axis(axis: Any, title: str, x: str, y: str) -> None:  # noqa: ANN401 - matplotlib's

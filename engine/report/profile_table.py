@@ -9,8 +9,7 @@ from rich.console import Console
 from engine.models.profile.advice import MODELS
 from engine.models.profile.model import ArrivalProfile
 from engine.report.advice import NAMES, predicted, short, tried_on
-from engine.report.profile_plots import time_scale
-from engine.report.tables import CommandLine, table_of, terminal
+from engine.report.tables import CommandLine, length, table_of, terminal
 from engine.runtime.streams import SIDES
 
 
@@ -97,20 +96,6 @@ def _print_models(points: list[dict[str, Any]], console: Console) -> None:
 def _title(profile: ArrivalProfile) -> str:
     exact = profile.exact
     return f"{exact['outputs']:,} outputs, {exact['simultaneous']:,} of them simultaneous"
-
-
-def length(ticks: int, unit: str) -> str:
-    """Return a length of time in its largest unit, rounded; plain ticks as a number.
-
-    Examples
-    --------
-    >>> length(2_880_000_001, "us"), length(2_500, "tick")
-    ('48 minutes', '2,500')
-    """
-    if unit == "tick" or not ticks:
-        return f"{ticks:,}"
-    scale, name = time_scale(ticks, unit)
-    return f"{ticks * scale:.4g} {name}"
 
 
 def _rows(profile: ArrivalProfile) -> list[tuple[str, list[str]]]:

@@ -9,6 +9,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from engine.runtime.time_units import NANOSECONDS
+
+_MANY = (("billion ticks", 1e9), ("million ticks", 1e6))
+_UNITS = (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0),
+          ("milliseconds", 1e-3), ("microseconds", 1e-6), ("nanoseconds", 1e-9))  # fmt: skip
+
 
 class CommandLine(str):
     """A command line among what a report prints."""
@@ -45,6 +51,39 @@ def number(value: float | None) -> str:
 def percent(value: float) -> str:
     """Return a share in percent."""
     return f"{100 * value:.2f} %"
+
+
+def time_scale(ticks: int, unit: str) -> tuple[float, str]:
+    """Return what ticks are to be multiplied by for an axis of that length, and its unit.
+
+    Examples
+    --------
+    >>> time_scale(864_000_000_000, "us"), time_scale(500, "tick")
+    ((1.1574074074074074e-11, 'days'), (1.0, 'ticks'))
+    """
+    if unit == "tick":
+        named = (size for size in _MANY if ticks >= 10 * size[1])
+        name, size = next(named, ("ticks", 1.0))
+        return 1 / size, name
+    size = NANOSECONDS[unit] / 10**9
+    for name, seconds in _UNITS:
+        if ticks * size >= 2 * seconds:
+            return size / seconds, name
+    return 1.0, unit
+
+
+def length(ticks: int, unit: str) -> str:
+    """Return a length of time in its largest unit, rounded; plain ticks as a number.
+
+    Examples
+    --------
+    >>> length(2_880_000_001, "us"), length(2_500, "tick")
+    ('48 minutes', '2,500')
+    """
+    if unit == "tick" or not ticks:
+        return f"{ticks:,}"
+    scale, name = time_scale(ticks, unit)
+    return f"{ticks * scale:.4g} {name}"
 
 
 def table_of(

@@ -11,7 +11,8 @@ import numpy as np
 
 from engine.runtime.errors import SpecError, did_you_mean
 
-_NANOSECONDS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "day": 86_400 * 10**9}
+NANOSECONDS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "day": 86_400 * 10**9}
+"""Of a tick that is a unit of time."""
 TICKS_A_SECOND = {"ns": 10**9, "us": 10**6, "ms": 10**3}
 """Of units that are parts of one."""
 _NAMES = {
@@ -24,7 +25,7 @@ _NAMES = {
     "day": ("d", "day", "days"),
     "week": ("w", "week", "weeks"),
 }
-_SIZES = _NANOSECONDS | {"min": 60 * 10**9, "h": 3600 * 10**9, "week": 7 * 86_400 * 10**9}
+_SIZES = NANOSECONDS | {"min": 60 * 10**9, "h": 3600 * 10**9, "week": 7 * 86_400 * 10**9}
 _WORDS = {word: _SIZES[unit] for unit, words in _NAMES.items() for word in words}
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zµ]+)")
 _LARGEST = 2**62 - 1  # as far as times reach: a time plus a lifetime must be an int64
@@ -115,7 +116,7 @@ def _duration(body: str, text: str, unit: str, what: str) -> Fraction:
             f"{named} is a duration, but its time column holds plain "
             "numbers: give a number of ticks, as in 400, or say what a tick is with --time-unit"
         )
-    return nanoseconds / _NANOSECONDS[unit]
+    return nanoseconds / NANOSECONDS[unit]
 
 
 def _size(word: str, named: str, *, first: bool) -> int:
@@ -147,7 +148,7 @@ def span_text(ticks: int, unit: str) -> str:
     """
     if unit == "tick":
         return f"{ticks:,}"
-    nanoseconds = ticks * _NANOSECONDS[unit]
+    nanoseconds = ticks * NANOSECONDS[unit]
     for name, seconds in reversed(_SHOWN):
         size = seconds * 10**9
         if nanoseconds % size == 0 and (nanoseconds >= 2 * size or (name == "s" and nanoseconds)):
@@ -155,8 +156,8 @@ def span_text(ticks: int, unit: str) -> str:
     if unit == "day":
         return f"{ticks:,} day{'' if ticks == 1 else 's'}"
     names = ("ms", "us", unit) if nanoseconds else (unit,)
-    name = next(own for own in names if nanoseconds % _NANOSECONDS[own] == 0)
-    return f"{nanoseconds // _NANOSECONDS[name]:,} {name}"
+    name = next(own for own in names if nanoseconds % NANOSECONDS[own] == 0)
+    return f"{nanoseconds // NANOSECONDS[name]:,} {name}"
 
 
 def instant_text(ticks: int, unit: str, zone: str | None = None) -> str:
@@ -180,7 +181,7 @@ def instant_text(ticks: int, unit: str, zone: str | None = None) -> str:
         offset = datetime.fromtimestamp(seconds, _zone(zone)).utcoffset() or timedelta()
     except (ValueError, OverflowError, OSError, KeyError):  # a zone or a year unknown here
         return f"{instant_text(ticks, unit)} UTC"
-    there = int(offset.total_seconds()) * 10**9 // _NANOSECONDS[unit]
+    there = int(offset.total_seconds()) * 10**9 // NANOSECONDS[unit]
     sign, minutes = "+-"[offset < timedelta()], abs(int(offset.total_seconds())) // 60
     return f"{instant_text(ticks + there, unit)}{sign}{minutes // 60:02}:{minutes % 60:02}"
 
@@ -212,8 +213,8 @@ def duration_text(value: timedelta) -> str:
     ('60s', '1500ms')
     """
     nanoseconds = value // timedelta(microseconds=1) * 1000 + getattr(value, "nanoseconds", 0)
-    unit = next(own for own in ("s", "ms", "us", "ns") if nanoseconds % _NANOSECONDS[own] == 0)
-    return f"{nanoseconds // _NANOSECONDS[unit]}{unit}"
+    unit = next(own for own in ("s", "ms", "us", "ns") if nanoseconds % NANOSECONDS[own] == 0)
+    return f"{nanoseconds // NANOSECONDS[unit]}{unit}"
 
 
 _CODES = {"s": "s", "ms": "ms", "us": "us", "ns": "ns", "day": "D"}

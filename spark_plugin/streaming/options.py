@@ -18,7 +18,7 @@ from engine.archives.roles import JoinColumns, Roles, check_present, common_time
 from engine.archives.source import Archive
 from engine.runtime.errors import SpecError, did_you_mean
 from engine.runtime.streams import SIDES
-from engine.runtime.time_units import parse_instant, parse_ticks
+from engine.runtime.time_units import NANOSECONDS, parse_instant, parse_ticks
 from spark_plugin.streaming.feed import Feed, Stream, parquet_archive
 from spark_plugin.versions import arrow_type
 
@@ -164,13 +164,6 @@ def _spark_kind(archive: Archive, name: str) -> pa.DataType:
         ) from error
 
 
-_TICKS = {
-    "s": Fraction(1),
-    "ms": Fraction(10**3),
-    "us": Fraction(10**6),
-    "ns": Fraction(10**9),
-    "day": Fraction(1, 86_400),
-}
 _SPEED = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(x|/s)")
 
 
@@ -203,12 +196,12 @@ def parse_speed(text: str, unit: str) -> Fraction | None:
         raise SpecError(f"speed is {text!r}; give max, 60x (event time by wall time) or 1000/s")
     if found[2] == "/s":
         return number
-    if unit not in _TICKS:
+    if unit == "tick":
         raise SpecError(
             f"speed is {text!r}, but time is a plain number, which no clock measures: give ticks a "
             "second, as in 1000/s"
         )
-    return number * _TICKS[unit]
+    return number * Fraction(10**9, NANOSECONDS[unit])
 
 
 class Pace:
