@@ -148,20 +148,23 @@ def _drain(queues: deque[Queue[Any]]) -> None:
 
 
 def ordered_map(
-    source: Callable[[P], Iterator[T]], parts: Sequence[P], workers: int,
-    pool: ThreadPoolExecutor | None = None,
-) -> Iterator[T]:  # fmt: skip
-    """Yield the chunks of all parts in order, computed by `workers` threads, or those of a pool."""
-    if pool is None:
-        with ThreadPoolExecutor(workers, **as_here()) as own:
-            yield from ordered_map(source, parts, workers, own)
-        return
+    source: Callable[[P], Iterator[T]], parts: Sequence[P], workers: int
+) -> Iterator[T]:
+    """Yield the chunks of all parts in order, computed by `workers` threads."""
+    with ThreadPoolExecutor(workers, **as_here()) as pool:
+        yield from ordered_on(pool, source, parts, workers)
+
+
+def ordered_on(
+    pool: ThreadPoolExecutor, source: Callable[[P], Iterator[T]], parts: Sequence[P], ahead: int
+) -> Iterator[T]:
+    """Yield the chunks of all parts in order, computed by a pool, so many parts at once."""
     stop = Event()
     queues: deque[Queue[Any]] = deque()
     waiting = iter(parts)
     try:
         while True:
-            while len(queues) < workers and (part := next(waiting, None)) is not None:
+            while len(queues) < ahead and (part := next(waiting, None)) is not None:
                 queues.append(Queue(_BUFFERED))
                 pool.submit(_produce, source, part, queues[-1], stop)
             if not queues:

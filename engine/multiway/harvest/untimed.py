@@ -33,7 +33,7 @@ from engine.multiway.harvest.lessons import Classes, Lessons, count_lessons, no_
 from engine.multiway.harvest.prober import OutputBatch, no_results
 from engine.multiway.harvest.walk_layout import WalkJoin
 from engine.multiway.streams import MultiStreams
-from engine.runtime.executors import ordered_map
+from engine.runtime.executors import ordered_on
 from engine.runtime.jit import Ints, jit
 
 SPAN = 1 << 16
@@ -211,7 +211,7 @@ class Untimed:
         if len(cuts) == 1:
             yield from source(cuts[0])
         else:
-            yield from ordered_map(source, cuts, self._prober.threads, self._pool)
+            yield from ordered_on(self._pool, source, cuts, self._prober.threads)
 
     def _slice(
         self, join: WalkJoin, tuples: Tuples, out: Probed, before: int, given: tuple[Slice, Known]
