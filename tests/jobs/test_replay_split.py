@@ -152,15 +152,25 @@ def test_policies_that_do_not_compare_are_refused(
     assert "do not compare across sides: give another split" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("split", "of", "enough"), [
-    ("even", "21 tuples that the exact join holds of a stream", "5%"),
-    ("pooled", "42 tuples that the exact join holds of both streams", "3%"),
+ALONE = {"split": "even", "of": "21 tuples that the exact join holds of a stream", "enough": "5%"}
+BOTH = {"split": "pooled", "of": "42 tuples that the exact join holds of both streams",
+        "enough": "3%"}  # fmt: skip
+
+
+@pytest.mark.parametrize(("task", "expected"), [
+    *((task, own) for task in ("replay", "bound", "sweep") for own in (ALONE, BOTH)),
+    ("profile", BOTH),
 ])  # fmt: skip
-@pytest.mark.parametrize("task", ["replay", "bound"])
-def test_a_percentage_of_no_tuple_is_warned_of(task: str, split: str, of: str, enough: str) -> None:
+def test_a_percentage_of_no_tuple_is_warned_of(task: str, expected: dict[str, str]) -> None:
+    split, of, enough = expected.values()
     stream = pa.table({"t": range(60), "k": [i % 7 for i in range(60)]})
-    given = {"on": "k", "time": "t", "window": 20, "split": split}
-    given |= {"policy": "prob"} if task == "replay" else {}
+    given: dict[str, Any] = {"on": "k", "time": "t", "window": 20}
+    given |= {
+        "replay": {"split": split, "policy": "prob"},
+        "bound": {"split": split},
+        "sweep": {"splits": split, "policies": ["prob"]},
+        "profile": {},
+    }[task]
     with pytest.warns(WinnowWarning) as told:
         getattr(winnow, task)(stream, stream, memory="1%", **given)
     (message,) = {str(one.message) for one in told}

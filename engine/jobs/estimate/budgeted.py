@@ -82,7 +82,7 @@ def plan_of(
     )  # fmt: skip
     settings = archives.settings(base)
     given: Curves = curves_given(settings) if base.policy == "age" else (None, None)
-    cells, _ = cells_of([base], archives, lane, given=given)
+    cells, *_ = cells_of([base], archives, lane, given=given)
     threads = stages.executor.slots or stages.executor.threads
     plan = ArchiveSlices(
         edges, measures, tuple(lane.files), tuple(tuple(own) for own in cells),

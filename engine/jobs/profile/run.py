@@ -12,13 +12,14 @@ from engine.jobs.frame import JobLanes, choose_lanes, open_job, prepare_job
 from engine.jobs.lane_stats import peaks_of
 from engine.jobs.profile.build import Together, build_profile
 from engine.jobs.profile.task import PassTask, SideSurvey, SurveyTask, pass_lane, survey_lane
+from engine.jobs.split import warn_of_no_memory
 from engine.jobs.trial.advice import advice_of, command_of
 from engine.jobs.trial.layout import lay_out
 from engine.jobs.trial.run import run_trial
 from engine.models.profile.lane_pass import LanePass, PassSettings, time_edges
 from engine.models.profile.model import ArrivalProfile
-from engine.options.budget import Amount, split_budget
-from engine.options.profile import ProfileOptions
+from engine.options.budget import POOLED, Amount, split_budget
+from engine.options.profile import DEFAULT_MEMORY, ProfileOptions
 from engine.report.envelope import check_place
 from engine.report.figures import check_folder
 from engine.report.profile_plots import draw
@@ -48,6 +49,8 @@ def run_profile(
     lanes = prepare_job(base, archives, stages, lanes=choose_lanes(base, archives))
     tried = lanes if base.lanes else prepare_job(base, archives, stages, lanes=1)
     layout = lay_out(base, options.memories, archives, tried)
+    for memory in options.memories if options.memory != DEFAULT_MEMORY else ():
+        warn_of_no_memory(memory, POOLED, layout.peaks)
     found = run_trial(layout, tried, measure=options.measure, seed=base.seed)
     trials = advice_of(options.memories, found, options.measure)
     if options.asked is not None:

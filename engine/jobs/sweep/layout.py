@@ -9,7 +9,7 @@ from engine.jobs.age_curves import Curves, curves_cut, curves_given, measured_cu
 from engine.jobs.frame import JobLanes
 from engine.jobs.lane_stats import lane_stats
 from engine.jobs.prior import PriorProfile
-from engine.jobs.split import LaneModels, lane_budgets, summaries_needed
+from engine.jobs.split import LaneModels, lane_budgets, summaries_needed, warn_of_no_memory
 from engine.jobs.sweep.cells import Cell, Exact
 from engine.jobs.sweep.sampled import sample_groups, samplings
 from engine.lanes.joint import Peaks
@@ -103,6 +103,7 @@ def lay_out(
             stats.profiles[pair], stats.summaries, shapes[point.number], pair,
             frequencies.get(point.window), lanes.through_facts, stats.peaks[pair],
         )  # fmt: skip
+        warn_of_no_memory(point.amounts, point.split, models.peaks)
         policy = settings[point.number].the_policy
         budgets[point.number] = lane_budgets(
             point.amounts, lanes.groups, models, policy, point.split

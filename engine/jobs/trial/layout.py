@@ -13,6 +13,7 @@ from engine.jobs.lane_stats import lane_stats
 from engine.jobs.split import LaneModels, lane_budgets, summaries_needed
 from engine.jobs.sweep.cells import Cell
 from engine.jobs.trial.candidates import Candidate, candidates_of
+from engine.lanes.joint import Peaks
 from engine.lanes.profile import LaneProfile
 from engine.options.budget import EXPECTED, Amounts
 from engine.options.replay import JobOptions
@@ -38,6 +39,8 @@ class TrialLayout(NamedTuple):
     """Of each lane, one a place."""
     profiles: list[LaneProfile]
     """Of each lane."""
+    peaks: list[Peaks]
+    """Of each group's lanes as one."""
     exact: ReplaySettings
     """By which the exact join is counted."""
 
@@ -81,8 +84,9 @@ def lay_out(
         for candidate, job in candidates_of(replace(base, memory=memory))
     ]
     tried = [(place, job) for place, job in tried if _settings(archives, job) is not None]
-    cells, profiles = cells_of([job for _, job in tried], archives, lanes, given=given)
-    return TrialLayout([place for place, _ in tried], cells, profiles, archives.settings(base))
+    cells, profiles, peaks = cells_of([job for _, job in tried], archives, lanes, given=given)
+    places = [place for place, _ in tried]
+    return TrialLayout(places, cells, profiles, peaks, archives.settings(base))
 
 
 def cells_of(
@@ -91,8 +95,8 @@ def cells_of(
     lanes: JobLanes,
     *,
     given: Curves = (None, None),
-) -> tuple[list[list[Cell]], list[LaneProfile]]:
-    """Return the cells of replays on each lane, numbered as they stand, and the lanes' profiles.
+) -> tuple[list[list[Cell]], list[LaneProfile], list[Peaks]]:
+    """Return each lane's cells of replays, in their order, the lanes' profiles and groups' peaks.
 
     Parameters
     ----------
@@ -112,7 +116,7 @@ def cells_of(
         kinds=_kinds(jobs, lanes),
         groups=lanes.groups,
     )
-    profiles = stats.profiles[windows]
+    profiles, peaks = stats.profiles[windows], stats.peaks[windows]
     for job in jobs[:1]:
         warn_of_capped(job, profiles)
     aged = next((own for own in settings if own.the_policy.name == "age"), None)
@@ -122,13 +126,13 @@ def cells_of(
         by_age = own.the_policy.name == "age"
         models = LaneModels(
             profiles, stats.summaries, curves if by_age else (None, None), windows,
-            through_facts=lanes.through_facts, peaks=stats.peaks[windows],
+            through_facts=lanes.through_facts, peaks=peaks,
         )  # fmt: skip
         budgets = lane_budgets(job.memory, lanes.groups, models, own.the_policy, job.split)
         shape = curves_cut(curves, own) if by_age else (None, None)
         for i, profile in enumerate(profiles):
             cells[i].append(Cell(number, own, budgets[i], profile, shape, spares=True))
-    return cells, profiles
+    return cells, profiles, peaks
 
 
 def _settings(archives: Archives, job: JobOptions) -> ReplaySettings | None:
