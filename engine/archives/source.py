@@ -18,7 +18,7 @@ from engine.archives.folders import NONE, folder_columns
 from engine.archives.readers import format_of
 from engine.archives.text_schemas import reconciled
 from engine.runtime import storage
-from engine.runtime.errors import InputError, did_you_mean
+from engine.runtime.errors import InputError, closest, did_you_mean
 from engine.runtime.listing import check_whole, files_at
 from engine.runtime.streams import SIDES
 from engine.runtime.uris import Uri, source_of
@@ -234,8 +234,8 @@ def _nothing(where: str, place: Path) -> str:
         return f"no file matches {where}: check the pattern, and quote it against the shell"
     if not place.parent.is_dir():
         return f"nothing is at {where}: folder {place.parent} does not exist"
-    siblings = [path.name for path in _siblings(place.parent)]
-    return f"nothing is at {where}: check the path.{did_you_mean(place.name, siblings)}"
+    names = [own.name for own in _siblings(place.parent) if closest(place.stem, [own.stem])]
+    return f"nothing is at {where}: check the path.{did_you_mean(place.name, names)}"
 
 
 def _siblings(folder: Path) -> list[Path]:

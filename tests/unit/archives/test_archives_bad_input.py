@@ -37,6 +37,8 @@ def test_nothing_there(tmp_path: Path) -> None:
     parquet(tmp_path / "submit.parquet", GOOD)
     with pytest.raises(InputError, match=r"left archive: nothing is at .*Did you mean 'submit.par"):
         open_archive(str(tmp_path / "submt.parquet"), "left")
+    with pytest.raises(InputError, match=r"nothing is at .*: check the path.$"):
+        open_archive(str(tmp_path / "r.parquet"), "left")
     with pytest.raises(InputError, match="no file matches"):
         open_archive(str(tmp_path / "*.csv"), "left")
     with pytest.raises(InputError, match=r"folder .*nowhere does not exist"):
