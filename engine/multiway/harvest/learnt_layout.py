@@ -51,22 +51,31 @@ def _block_sum(values: Floats, begin: Integer, end: Integer) -> Any:  # noqa: AN
     return total
 
 
-class _Sums(NamedTuple):
-    """Room for sums by halves."""
+class _Room(NamedTuple):
+    """Room for sums by halves, and for what is worked out of a window."""
 
     ends: Ints
     """(2, 2 * _BLOCK) int64. Where parts begin and end that are still to be added up."""
     sums: Floats
     """(_BLOCK,) float64. Those of parts that are."""
+    scores: Floats
+    """(logical basic windows or more,) float64."""
+    spreads: Floats
+    """The same. By how far scores differ from their mean, squared."""
+    factors: Floats
+    """(1 + logical basic windows or more,) float64. Of scores, those of the best added up."""
 
 
 @jit
-def _room_for_sums() -> _Sums:
-    return _Sums(np.empty((2, 2 * _BLOCK), np.int64), np.empty(_BLOCK))
+def _room_for(size: int) -> _Room:
+    return _Room(
+        np.empty((2, 2 * _BLOCK), np.int64), np.empty(_BLOCK),
+        np.empty(size), np.empty(size), np.empty(size + 1),
+    )  # fmt: skip
 
 
 @kernel
-def _pairwise(values: Floats, room: _Sums) -> Any:  # noqa: ANN401 - numba's
+def _pairwise(values: Floats, room: _Room) -> Any:  # noqa: ANN401 - numba's
     """Return what `pairwise` returns."""
     if values.size <= _BLOCK:
         return _block_sum(values, 0, values.size)
@@ -94,22 +103,22 @@ def _pairwise(values: Floats, room: _Sums) -> Any:  # noqa: ANN401 - numba's
 @jit
 def pairwise(values: Floats) -> Any:  # noqa: ANN401 - numba's
     """Return a sum, added up in the order in which numpy's ``sum`` does it: by halves."""
-    return _pairwise(values, _room_for_sums())
+    return _pairwise(values, _room_for(0))
 
 
 @kernel
-def _shrink(scores: Floats, samples: float, room: Floats, sums: _Sums) -> None:
+def _shrink(scores: Floats, samples: float, room: _Room) -> None:
     """Make scores what `adapt.shrunken` returns of them."""
-    total, n = _pairwise(scores, sums), 0
+    total, n, spreads = _pairwise(scores, room), 0, room.spreads
     for k in range(scores.size):
         some = scores[k] > 0
         scores[k] = scores[k] / total
         if some:
-            room[n] = scores[k]
+            spreads[n] = scores[k]
             n += 1
     for k in range(n):
-        room[k] = (room[k] - 1.0 / n) ** 2
-    spread = _pairwise(room[:n], sums)
+        spreads[k] = (spreads[k] - 1.0 / n) ** 2
+    spread = _pairwise(spreads[:n], room)
     if spread == 0.0:
         return
     chance = (n - 1) / (n * samples) if samples > 0 else np.inf
@@ -143,7 +152,7 @@ def _rank(scores: Floats, ranking: Ints) -> None:
 @kernel
 def _write_hop(
     ages: Floats, n: Integer, size: float, sigma: float, samples: float, ranking: Ints,
-    used: Floats, passed: Floats, room: Floats, sums: _Sums,
+    used: Floats, passed: Floats, room: _Room,
 ) -> None:  # fmt: skip
     """Write the ranking of a window's logical basic windows, and a hop's tables.
 
@@ -156,16 +165,16 @@ def _write_hop(
         Tuples of the window; selectivity; outputs that were counted.
     ranking : (n or more,) int64
     used, passed : (n + 1,) float64
-    room : (3, n + 1 or more) float64
+    room : _Room
     """
-    own, factors = room[0, :n], room[1, : n + 1]
+    own, factors = room.scores[:n], room.factors
     some = False
     for k in range(n):
         own[k] = ages[k]
         some |= own[k] != 0.0
     if not some:
         own[:] = 1.0
-    _shrink(own, samples, room[2], sums)
+    _shrink(own, samples, room)
     _rank(own, ranking)
     factors[0] = 0.0
     for k in range(n):
@@ -178,12 +187,12 @@ def _write_hop(
 @kernel
 def _write_layout(
     shape: JoinShape, rates: Floats, comparisons: Floats, passes: Floats, ages: Floats,
-    layout: Layout, rankings: Ints, room: Floats, sums: _Sums,
+    layout: Layout, rankings: Ints, room: _Room,
 ) -> None:  # fmt: skip
     """Write what `layout_of` returns, but for where the hops of each direction begin."""
     m = rates.size
-    compared = _pairwise(comparisons.reshape(-1), sums)
-    pooled = _pairwise(passes.reshape(-1), sums) / compared if compared > 0 else 1.0
+    compared = _pairwise(comparisons.reshape(-1), room)
+    pooled = _pairwise(passes.reshape(-1), room) / compared if compared > 0 else 1.0
     full_cost = full_output = 0.0
     layout.entries[0] = 0
     for i in range(m):
@@ -199,7 +208,7 @@ def _write_layout(
             sigma = passes[i, hop] / read if read > 0 else pooled
             _write_hop(
                 ages[i, hop], n, size, sigma, passes[i, 0], rankings[i, hop],
-                layout.used[first : last + 1], layout.passed[first : last + 1], room, sums,
+                layout.used[first : last + 1], layout.passed[first : last + 1], room,
             )  # fmt: skip
             cost = add_comparisons(cost, layout.used[last], partials)
             partials = partials * layout.passed[last]
@@ -238,8 +247,7 @@ def layout_of(
     )  # fmt: skip
     rankings = np.zeros(ages.shape, np.int64)
     _write_layout(
-        shape, rates, comparisons, passes, ages, layout, rankings,
-        np.empty((3, ages.shape[2] + 1)), _room_for_sums(),
+        shape, rates, comparisons, passes, ages, layout, rankings, _room_for(ages.shape[2])
     )  # fmt: skip
     return layout, rankings
 
