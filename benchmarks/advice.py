@@ -30,7 +30,7 @@ import generated_joins
 import real_joins
 from generated_joins import GENERATED, Generated
 from real_joins import NATURAL, OTHER, Join
-from reproduce.record import commit
+from reproduce.record import commit, write
 
 from engine.jobs.bound.task import bound_lanes, bound_settings, one_memory
 from engine.jobs.frame import open_job, prepare_job
@@ -164,7 +164,7 @@ def recorded(lines: list[dict[str, Any]]) -> dict[str, Any]:
         "summary": summary_of(every),
         "lines": every,
     }
-    RESULTS.write_text(json.dumps(content, indent=1) + "\n")
+    write(RESULTS, content)
     return content
 
 

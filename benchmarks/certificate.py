@@ -16,7 +16,6 @@ one after the other; then those of one memory for both, and how far the best pos
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import platform
 import resource
@@ -29,7 +28,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from reproduce.record import commit
+from reproduce.record import commit, write
 
 from engine.exact import all_pairs
 from engine.exact.checks import thread_count
@@ -246,8 +245,7 @@ def main(argv: list[str] | None = None) -> int:
         "commit": commit(), "python": platform.python_version(),
         "rules": rows, "archive": large,
     }  # fmt: skip
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps(content, indent=1) + "\n")
+    write(args.out, content)
     return 0
 
 

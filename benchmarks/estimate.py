@@ -30,6 +30,7 @@ from estimate_cost import PLACE, measured, written
 from estimate_draws import Remembering, estimates
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
+from reproduce.record import write
 
 from engine import estimate_archives, replay_archives, sample_archives
 from engine.jobs.estimate import plan
@@ -339,8 +340,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             found["compared"] = compared(2_000_000, Path(folder))
         draw(found["compared"], PLOT)
-    given.json.parent.mkdir(exist_ok=True)
-    given.json.write_text(json.dumps(found, indent=1) + "\n")
+    write(given.json, found)
 
 
 if __name__ == "__main__":

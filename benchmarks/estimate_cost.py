@@ -29,6 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from peers.duckdb_sql import query
 from peers.workloads import Workload
+from reproduce.record import write
 
 from engine import estimate_archives, replay_archives
 from engine.report.envelope import versions
@@ -176,7 +177,7 @@ def main() -> None:
     name = "duckdb" if given.peers else str(given.rows)
     of_kind = found.setdefault("cost", {}).setdefault(given.kind, {})
     of_kind[name] = part | {"versions": versions()}
-    given.json.write_text(json.dumps(found, indent=1) + "\n")
+    write(given.json, found)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from estimate import DATA, DAY, SECOND_US, Tally
 from estimate_draws import Remembering
+from reproduce.record import write
 
 import winnow
 from engine import (
@@ -166,7 +167,7 @@ def main() -> None:
             known[case.name] = measured(case, asked.seeds, Path(folder))
         print(case.name, json.dumps(known[case.name]), flush=True)
         known["versions"] = versions()
-        PLACE.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+        write(PLACE, dict(sorted(known.items())))
 
 
 if __name__ == "__main__":

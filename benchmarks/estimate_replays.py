@@ -29,6 +29,7 @@ import pyarrow.parquet as pq
 from estimate import Join, generated, real
 from estimate_cost import PLACE, timed, written
 from estimate_draws import Remembering, estimates
+from reproduce.record import write
 
 import winnow
 from engine import replay_archives
@@ -163,14 +164,14 @@ def main() -> None:
                 own.setdefault("coverage", {})[join.name] = coverage(
                     join, given.seeds, Path(folder)
                 )
-            given.json.write_text(json.dumps(found, indent=1) + "\n")
+            write(given.json, found)
     if not given.only or "sweeps" in given.only:
         with tempfile.TemporaryDirectory() as folder:
             own["sweeps"] = sweeps(min(given.seeds, 60), Path(folder))
     if not given.only or "sweep" in given.only:
         with tempfile.TemporaryDirectory() as folder:
             own.setdefault("sweep", {})[str(given.rows)] = sweep(given.rows, Path(folder))
-    given.json.write_text(json.dumps(found, indent=1) + "\n")
+    write(given.json, found)
 
 
 if __name__ == "__main__":

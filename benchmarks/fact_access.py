@@ -12,7 +12,6 @@ the same number of outputs.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 import time
@@ -23,7 +22,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
-from reproduce.record import about
+from reproduce.record import about, write
 
 from engine.facts.access import METHODS, access_by
 from engine.facts.lookup import FactLookup
@@ -133,7 +132,7 @@ def main() -> None:
         found["whole"] += both
     if options.json:
         by = about() | {"threads": 1, "duckdb": duckdb.__version__}
-        options.json.write_text(json.dumps({"about": by} | found, indent=1) + "\n")
+        write(options.json, {"about": by} | found)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import compileall
-import json
 import os
 import resource
 import shutil
@@ -25,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from replay_throughput import one_core, versions
+from reproduce.record import write
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "first_use.json"
@@ -118,7 +118,7 @@ def main(argv: list[str] | None = None) -> int:
             print(f"{name:24}{took['cold']:8.1f}{took['again']:8.1f}{compiled}", flush=True)
     load = os.getloadavg()[0]
     known = {"versions": versions(), "load": round(load, 1), "rows": rows}
-    args.json.write_text(json.dumps(known, indent=1) + "\n")
+    write(args.json, known)
     return 0
 
 

@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from gpu_suite import commit, surroundings
 from options_given import job_of
+from reproduce.record import write
 
 from engine.jobs.replay.run import run_replay
 from engine.runtime.executors import Executor, ThreadExecutor
@@ -187,8 +188,7 @@ def main(argv: list[str] | None = None) -> int:
     results = Path(os.environ.get("OUT") or Path(__file__).resolve().parent / "results")
     out = args.json or (None if args.dry else results / "gpu_spark.json")
     if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(content, indent=1) + "\n")
+        write(out, content)
     return 0
 
 

@@ -30,6 +30,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from reproduce.record import write
+
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parent
 PACKAGES = (
@@ -255,8 +257,7 @@ def run_suite(sections: Sequence[Section], folder: Path, about: dict[str, Any], 
             results[section.name] = run_section(section, folder, min(section.budget, left))
         print_section(section.name, results[section.name])
         content = {"about": about, "seconds": time.perf_counter() - begun, "sections": results}
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(content, indent=1) + "\n")
+        write(out, content)
     failed = [name for name, result in results.items() if not result["passed"]]
     print(f"\n{len(results) - len(failed)} sections passed, {len(failed)} failed; {out}")
     return not failed

@@ -15,7 +15,6 @@ medians of five alternating runs, of long windows three.
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import statistics
 import time
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from reproduce.record import commit
+from reproduce.record import commit, write
 
 from engine.exact.checks import thread_count
 from engine.multiway.exact.join import ExactJoin
@@ -182,7 +181,7 @@ def main() -> None:
     lines = [line for kind in given.kinds for line in compared(kind, given.tuples, given.seed)]
     if given.tuples >= 100_000 and given.kinds == list(WORKS):
         about = {"commit": commit(), "machine": platform.machine(), "tuples": given.tuples}
-        RESULTS.write_text(json.dumps(about | {"lines": lines}, indent=1) + "\n")
+        write(RESULTS, about | {"lines": lines})
 
 
 if __name__ == "__main__":

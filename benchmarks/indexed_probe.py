@@ -10,7 +10,6 @@ Run: python benchmarks/indexed_probe.py [--out FILE]
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import time
@@ -21,7 +20,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from reproduce.record import commit
+from reproduce.record import commit, write
 
 from engine.generate.lagged_gaussian import LaggedGaussianSpec, lagged_gaussian_sources
 from engine.generate.source import in_memory
@@ -177,7 +176,7 @@ def main() -> None:
         "commit": commit(), "provisional": "the machine was busy with other work",
         "environment": machine | versions, "joins": found,
     }  # fmt: skip
-    args.out.write_text(json.dumps(result, indent=1) + "\n")
+    write(args.out, result)
     print(table(found))
 
 

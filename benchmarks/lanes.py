@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from real_joins import NATURAL, Join, written
-from reproduce.record import commit, filled
+from reproduce.record import commit, filled, write
 
 from engine.jobs.replay.run import run_replay
 from engine.options.replay import REPLAY, job_of
@@ -90,7 +90,7 @@ def main() -> None:
         args.table.write_text(filled(args.table.read_text(), {"lanes": table}))
     if not args.only:
         about = {"commit": commit(), "versions": versions(), "rows": args.rows}
-        RESULTS.write_text(json.dumps({**about, "lines": lines}, indent=1) + "\n")
+        write(RESULTS, {**about, "lines": lines})
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ matches, certificate, flow, proof and the plan's own sum. Values are compared fi
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 import time
@@ -24,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from ortools import __version__ as ortools_version
 from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
-from reproduce.record import about
+from reproduce.record import about, write
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 
@@ -153,7 +152,7 @@ def main() -> None:
             "ortools": ortools_version,
             "cases": lines,
         }
-        args.json.write_text(json.dumps(results, indent=1) + "\n")
+        write(args.json, results)
 
 
 if __name__ == "__main__":

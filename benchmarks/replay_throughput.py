@@ -11,7 +11,6 @@ the exact count. Policies take turns within each repeat; best and median are pri
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import sys
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from reproduce.record import about
+from reproduce.record import about, write
 
 from engine.generate import ImportanceModel, ZipfSpec, in_memory, zipf_sources
 from engine.lanes.profile import LaneProfile, profile_side
@@ -184,9 +183,8 @@ def main(argv: list[str] | None = None) -> int:
                 print_table(new)
                 rows += new
     print_growth(rows)
-    args.json.parent.mkdir(parents=True, exist_ok=True)
     content = {"about": about(), "repeats": args.repeats, "rows": rows}
-    args.json.write_text(json.dumps(content, indent=1) + "\n")
+    write(args.json, content)
     return 0
 
 

@@ -12,7 +12,6 @@ band itself gives that of a replay from the pairs of its exact join, whose time 
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import statistics
 import time
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from reproduce.record import commit
+from reproduce.record import commit, write
 
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.multiway.exact.join import ExactJoin
@@ -153,7 +152,7 @@ def main() -> None:
             "commit": commit(), "machine": platform.machine(), "tuples": args.tuples,
             "lines": lines,
         }  # fmt: skip
-        args.json.write_text(json.dumps(record, indent=1))
+        write(args.json, record)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ writes such an archive (to a temporary folder by default) and prints the speed.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import sys
@@ -27,7 +26,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reproduce.record import commit, processor
+from reproduce.record import commit, processor, write
 
 from engine.archives.roles import Roles
 from engine.generate import ImportanceModel, ZipfSpec, write_streams, zipf_sources
@@ -258,8 +257,7 @@ def about(**more: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever JSON holds
 
 def save(path: Path, content: dict[str, Any]) -> None:
     """Write results as JSON."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, indent=1) + "\n")
+    write(path, content)
 
 
 def local_session(cores: int, *, light: bool = False) -> Any:  # noqa: ANN401 - pyspark has no types here

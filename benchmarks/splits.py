@@ -12,7 +12,6 @@ even split is as users get it: a percentage of each side's own peak.
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import statistics
 import sys
@@ -23,7 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from real_joins import FIRST_ROWS, columns_in
-from reproduce.record import commit
+from reproduce.record import commit, write
 
 import winnow
 from engine.generate import ZipfSpec, in_memory, zipf_sources
@@ -119,7 +118,7 @@ def main() -> int:
             "machine": platform.machine(),
             "python": platform.python_version(),
         }
-        RESULTS.write_text(json.dumps({**about, "times": times, "recall": lines}, indent=1) + "\n")
+        write(RESULTS, {**about, "times": times, "recall": lines})
     return 0
 
 

@@ -8,7 +8,6 @@ P2's own figures are in `benchmarks/reproduce`.
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import sys
 import time
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from reproduce.record import commit, filled
+from reproduce.record import commit, filled, write
 from reproduce.two_way import Pair, linked, pushed
 
 from engine.facts.index import fact_index
@@ -121,7 +120,7 @@ def main(argv: list[str] | None = None) -> int:
         "commit": commit(), "python": platform.python_version(), "machine": platform.machine(),
         "cost": cost(),
     }  # fmt: skip
-    args.out.write_text(json.dumps(content, indent=1) + "\n")
+    write(args.out, content)
     table = table_of(content["cost"])
     print(table)
     if args.tables is not None:

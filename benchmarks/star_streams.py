@@ -12,7 +12,6 @@ stream, on one core, in the kernel alone: reading and sorting are not timed. Med
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import statistics
@@ -24,7 +23,7 @@ from typing import Any, NamedTuple
 import duckdb
 import numpy as np
 import pyarrow as pa
-from reproduce.record import commit
+from reproduce.record import commit, write
 
 from engine.facts.access import access_by
 from engine.facts.relation import BEFORE, NEVER
@@ -165,13 +164,12 @@ def main(argv: list[str] | None = None) -> int:
             f"{row['what']:10} {row['outputs']:>12,} outputs  {row['median']:8.3f} s  "
             f"{row['tuples_per_second']:>12,.0f} tuples/s"
         )
-    args.json.parent.mkdir(parents=True, exist_ok=True)
     content = {
         "commit": commit(), "python": platform.python_version(),
         "cores": len(os.sched_getaffinity(0)), "window": WINDOW, "share": SHARE, "facts": FACTS,
         "peaks": [own.peak for own in work.profiles], "index_seconds": work.ready, "rows": rows,
     }  # fmt: skip
-    args.json.write_text(json.dumps(content, indent=1) + "\n")
+    write(args.json, content)
     return 0
 
 

@@ -15,7 +15,6 @@ than wall time.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import resource
 import sys
@@ -26,7 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from reproduce.record import about
+from reproduce.record import about, write
 
 import engine
 from engine import commands as cli
@@ -191,8 +190,7 @@ def main(argv: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="winnow-sweep-") as name:
         found = measured(args.rows, cores, Path(name))
     print_found(found)
-    args.json.parent.mkdir(parents=True, exist_ok=True)
-    args.json.write_text(json.dumps({"about": about(), **found}, indent=1) + "\n")
+    write(args.json, {"about": about(), **found})
     return 0
 
 

@@ -18,15 +18,16 @@ Answers are compared first: all pairs of ours and FAISS's. Medians of the runs, 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from reproduce.record import write
 
 from engine.multiway.exact import ExactJoin
 from engine.multiway.predicate import Predicate
@@ -198,7 +199,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--batches", default="1024,4096,16384", help="of R, for FAISS")
-    parser.add_argument("--json")
+    parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     found = run(args)
     print(f"{found['size']:,} x {found['size']:,}, {found['width']} wide", end=", ")
@@ -209,8 +210,7 @@ def main() -> None:
     for name, share in found["share_of_sgemm"].items():
         print(f"sgemm {name:7} {found['gflops'][name]:7.1f} GFLOP/s; ours {share:.0%} of it")
     if args.json:
-        with open(args.json, "w", encoding="utf-8") as file:  # noqa: PTH123 - a script
-            json.dump(found, file, indent=1)
+        write(args.json, found)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from real_joins import DATA, FIRST_ROWS, Columns, Join, columns_in
 from reproduce.p1 import MODELS
 from reproduce.papers import EXPERIMENTS
-from reproduce.record import commit, filled
+from reproduce.record import commit, filled, write
 from reproduce.two_way import Point
 
 from engine.exact.stream import ExactStream
@@ -371,7 +371,7 @@ def main(argv: list[str] | None = None) -> int:
             "seconds": time.perf_counter() - begun, "rows": rows,
         }  # fmt: skip
         args.out.parent.mkdir(parents=True, exist_ok=True)
-        args.out.write_text(json.dumps(content, indent=1) + "\n")
+        write(args.out, content)
     tables = tables_of(content["rows"])
     for name, table in tables.items():
         print(f"\n## {name}\n{table}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
@@ -12,6 +13,8 @@ from typing import Any
 from engine.report.envelope import versions
 
 ROOT = Path(__file__).resolve().parents[2]
+_WIDTH = 240
+"""Of a line of results."""
 
 
 def _git(*command: str) -> str:
@@ -50,6 +53,24 @@ def about() -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)),
         "load": round(os.getloadavg()[0], 2),
     }
+
+
+def write(path: Path, results: Any) -> None:  # noqa: ANN401 - whatever JSON holds
+    """Write results as JSON: on one line whatever has room there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(_lines(json.loads(json.dumps(results))) + "\n")
+
+
+def _lines(value: Any, within: str = "") -> str:  # noqa: ANN401 - whatever JSON holds
+    flat = json.dumps(value)
+    if len(within) + len(flat) <= _WIDTH or not isinstance(value, dict | list):
+        return flat
+    deeper = f"{within} "
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(name)}: {_lines(own, deeper)}" for name, own in value.items()]
+    else:
+        parts = [_lines(own, deeper) for own in value]
+    return f",\n{deeper}".join(parts).join((f"{flat[0]}\n{deeper}", f"\n{within}{flat[-1]}"))
 
 
 def filled(text: str, tables: Mapping[str, str]) -> str:
