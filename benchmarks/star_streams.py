@@ -85,7 +85,7 @@ def workload(rows: int) -> Workload:
 
 def replayed(work: Workload, policy: str | None) -> tuple[float, int, float]:
     """Replay once; return seconds, outputs and their importance."""
-    settings = StarSettings((WINDOW,) * STREAMS, policy)
+    settings = StarSettings((WINDOW,) * STREAMS, policy=policy)
     budgets = [UNLIMITED if policy is None else int(SHARE * own.peak) for own in work.profiles]
     begun = time.perf_counter()
     lane = StarReplay(

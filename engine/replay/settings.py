@@ -27,16 +27,27 @@ UNLIMITED = np.iinfo(np.int64).max
 _ALWAYS = np.iinfo(np.int64).min
 
 
+@dataclass(frozen=True, kw_only=True)
 class PolicySettings:
     """What the settings of two-way and of star joins share."""
 
-    policy: str | Policy | None
-    the_policy: Policy
-    parameters: Mapping[str, Value]
-    estimator: str
-    probe: str
-    combine: str
-    start_ts: int | None
+    policy: str | Policy | None = None
+    """A name from then on. None: an exact join."""
+    parameters: Mapping[str, Value] = field(default_factory=dict)
+    """The policy's own."""
+    estimator: str = "memory"
+    """{"memory", "window", "history"}."""
+    probe: str = "before_admission"
+    """{"before_admission", "after_admission"}."""
+    combine: str = "min"
+    """{"min", "sum", "product", "max", "mean"}."""
+    start_ts: int | None = None
+    """Outputs before it are neither written nor counted."""
+    seed: int = 0
+    pooled: bool = False
+    """Whether the budgets of all streams are one memory, for which their tuples compete."""
+    the_policy: Policy = field(init=False, repr=False, compare=False)
+    """An exact join never evicts, so any does for it."""
 
     def _settle(self, policy: Policy) -> None:
         """Check the choices, and complete the policy's parameters."""
@@ -100,23 +111,6 @@ class ReplaySettings(PolicySettings):
     window_left: int
     window_right: int
     """`window_left`, `window_right`: W in ticks, closed: a tuple is unexpired at age W."""
-    policy: str | Policy | None = None
-    """A name from then on. None: an exact join."""
-    parameters: dict[str, Value] = field(default_factory=dict)
-    """The policy's own."""
-    estimator: str = "memory"
-    """{"memory", "window", "history"}."""
-    probe: str = "before_admission"
-    """{"before_admission", "after_admission"}."""
-    combine: str = "min"
-    """{"min", "sum", "product", "max", "mean"}."""
-    start_ts: int | None = None
-    """Outputs before it are neither written nor counted."""
-    seed: int = 0
-    pooled: bool = False
-    """Whether the budgets of both sides are one memory, for which their tuples compete."""
-    the_policy: Policy = field(init=False, repr=False, compare=False)
-    """An exact join never evicts, so any does for it."""
 
     def __post_init__(self) -> None:
         for side, window in (("left", self.window_left), ("right", self.window_right)):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from engine.lanes.profile import SideProfile
-from engine.policies import Across, Policy, Structure, Value, ValueKind, age, policy_named
+from engine.policies import Across, Structure, ValueKind, age, policy_named
 from engine.replay.settings import PolicySettings, check_pooled
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import FOREVER, Floats, Ints
@@ -30,23 +30,6 @@ class StarSettings(PolicySettings):
 
     windows: tuple[int, ...]
     """W of each stream in ticks, closed: a tuple is unexpired at age W."""
-    policy: str | Policy | None = None
-    """A name from then on. None: an exact join."""
-    parameters: Mapping[str, Value] = field(default_factory=dict)
-    """The policy's own."""
-    estimator: str = "memory"
-    """{"memory", "window", "history"}."""
-    probe: str = "before_admission"
-    """{"before_admission", "after_admission"}."""
-    combine: str = "min"
-    """{"min", "sum", "product", "max", "mean"}."""
-    start_ts: int | None = None
-    """Outputs before it are neither written nor counted."""
-    seed: int = 0
-    pooled: bool = False
-    """Whether the budgets of all streams are one memory, for which their tuples compete."""
-    the_policy: Policy = field(init=False, repr=False, compare=False)
-    """An exact join never evicts, so any does for it."""
 
     def __post_init__(self) -> None:
         for at, window in enumerate(self.windows):

@@ -83,8 +83,9 @@ def replayed(
     params = dict(case.params)
     curves = [None if c is None else np.array(c) for c in params.pop("curves", ())]
     settings = StarSettings(
-        case.windows, case.policy, params, case.estimator, case.probe, case.combine,
-        case.start_ts, case.seed, case.pooled,
+        case.windows, policy=case.policy, parameters=params, estimator=case.estimator,
+        probe=case.probe, combine=case.combine, start_ts=case.start_ts, seed=case.seed,
+        pooled=case.pooled,
     )  # fmt: skip
     profiles = []
     for batch, window, until in zip(batches, case.windows, index.until, strict=True):

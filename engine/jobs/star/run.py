@@ -71,14 +71,16 @@ def _task(options: StarOptions) -> StarTask:
     warn_of_windows_below_a_second(windows, (unit, options.time_unit))
     settings = StarSettings(
         tuple(parse_window(own.window, unit, own.name) for own in options.streams),
-        options.the_policy,
-        options.parameters,
-        options.estimator,
-        options.probe,
-        options.combine,
-        None if start is None else parse_instant(start, unit, "--start-ts", sources[0].zone),
-        options.seed,
-        options.pooled,
+        policy=options.the_policy,
+        parameters=options.parameters,
+        estimator=options.estimator,
+        probe=options.probe,
+        combine=options.combine,
+        start_ts=(
+            None if start is None else parse_instant(start, unit, "--start-ts", sources[0].zone)
+        ),
+        seed=options.seed,
+        pooled=options.pooled,
     )
     if settings.pooled:
         check_pooled(settings.the_policy, settings.estimator, settings.windows, _curves(options))

@@ -171,7 +171,7 @@ def test_nothing_joins_without_facts_or_tuples() -> None:
 
 def test_yield_says_that_it_is_not_defined() -> None:
     with pytest.raises(SpecError, match="policy yield learns what a key yields"):
-        StarSettings((3, 3, 3), "yield")
+        StarSettings((3, 3, 3), policy="yield")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_priorities_that_do_not_compare_are_refused(
     windows: tuple[int, ...], policy: str, estimator: str, reason: str
 ) -> None:
     with pytest.raises(SpecError, match=f"policy {policy} .*{reason}.*another split than pooled"):
-        StarSettings(windows, policy, estimator=estimator, pooled=True)
+        StarSettings(windows, policy=policy, estimator=estimator, pooled=True)
 
 
 def test_curves_of_other_buckets_do_not_compare() -> None:
