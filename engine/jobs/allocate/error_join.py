@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.jobs.allocate.divide import whole
 from engine.jobs.allocate.error import ErrorModel, classes_of
-from engine.jobs.allocate.joins import Measured, opened_join
+from engine.jobs.allocate.joins import Measured, RelatedJoin, opened_join
 from engine.jobs.allocate.measure import JoinMeasure
 from engine.jobs.allocate.moments import MomentsTask, SideMoments, lane_moments, together
 from engine.jobs.lane_stats import peaks_of
@@ -60,23 +60,12 @@ def measured_error(join: JoinOptions, stages: Stages) -> MeasuredError:
 
 
 @dataclass(frozen=True)
-class ErrorJoin:
+class ErrorJoin(RelatedJoin):
     """A join with its relation of memory and error; docs as of `RecallJoin`."""
 
-    measured: MeasuredError
     model: ErrorModel
     expected: dict[str, float]
     """Error that each method promises at the proportional share."""
-
-    @property
-    def weight(self) -> float:
-        """P5's w_i."""
-        return self.measured.options.weight
-
-    @property
-    def peaks(self) -> tuple[int, int]:
-        """What the exact join needs."""
-        return self.measured.found.peaks
 
     def wanted(self, level: float, least: float) -> float:
         """Return the error of a common level: ``(1 - level) / level / weight``."""

@@ -92,17 +92,10 @@ def measured(join: JoinOptions, stages: Stages) -> Measured:
 
 
 @dataclass(frozen=True)
-class RecallJoin:
-    """A join with its relation of memory and recall."""
+class RelatedJoin:
+    """A join with the relation of its memory and what is allocated."""
 
     measured: Measured
-    job: JobOptions
-    """With its policy, but no memory yet."""
-    model: RecallModel | TriedModel
-    expected: dict[str, float]
-    """Recall that each model, and replays, promise at the proportional share."""
-    pooled: bool = False
-    """Whether both sides have one memory."""
 
     @property
     def weight(self) -> float:
@@ -113,6 +106,19 @@ class RecallJoin:
     def peaks(self) -> tuple[int, int]:
         """What the exact join needs."""
         return self.measured.found.peaks
+
+
+@dataclass(frozen=True)
+class RecallJoin(RelatedJoin):
+    """A join with its relation of memory and recall."""
+
+    job: JobOptions
+    """With its policy, but no memory yet."""
+    model: RecallModel | TriedModel
+    expected: dict[str, float]
+    """Recall that each model, and replays, promise at the proportional share."""
+    pooled: bool = False
+    """Whether both sides have one memory."""
 
     def wanted(self, level: float, least: float) -> float:
         """Return the recall of a common level: ``level * weight / least``, at most 1.

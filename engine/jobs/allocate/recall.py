@@ -236,7 +236,7 @@ class ByMemory(Protocol):
         """Return the expected recall of memories."""
 
 
-class CalibratedCurve(NamedTuple):
+class MeasuredCurve(NamedTuple):
     """Recall by memory, as replays have it where there are any."""
 
     memory: NDArray[np.float64]
@@ -259,7 +259,7 @@ class CalibratedCurve(NamedTuple):
         return float(np.interp(recall, self.recall[around], self.memory[around]))
 
 
-def calibrated(model: ByMemory, replays: Mapping[int, float]) -> CalibratedCurve:
+def calibrated(model: ByMemory, replays: Mapping[int, float]) -> MeasuredCurve:
     """Return a model's curve times measured / predicted recall, which is known at the replays.
 
     Parameters
@@ -298,4 +298,4 @@ def calibrated(model: ByMemory, replays: Mapping[int, float]) -> CalibratedCurve
     } | {peak: 1.0}
     at = np.array(sorted(factors), np.float64)
     factor = np.interp(grid, at, np.array([factors[memory] for memory in sorted(factors)]))
-    return CalibratedCurve(grid, np.maximum.accumulate(np.minimum(1.0, predicted * factor)))
+    return MeasuredCurve(grid, np.maximum.accumulate(np.minimum(1.0, predicted * factor)))

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from engine.jobs.allocate.divide import alloc, filled, prop, whole
 from engine.jobs.allocate.error_join import ErrorJoin, error_join, measured_error
 from engine.jobs.allocate.joins import Measured, RecallJoin, measured, recall_join
-from engine.jobs.allocate.recall import CalibratedCurve, calibrated
+from engine.jobs.allocate.recall import MeasuredCurve, calibrated
 from engine.jobs.replay.run import run_replay
 from engine.jobs.sample.run import run_sample
 from engine.options.allocate import ERROR, RECALL, AllocateOptions, JoinOptions
@@ -68,7 +68,7 @@ class Rounds:
     """So far."""
 
     def replay(
-        self, by: str, shares: Sequence[int], curves: Sequence[CalibratedCurve] | None = None
+        self, by: str, shares: Sequence[int], curves: Sequence[MeasuredCurve] | None = None
     ) -> None:
         """Add a division: split and replay every join with its share.
 
@@ -77,7 +77,7 @@ class Rounds:
         by : {"model", "prop", "refined"}
         shares : sequence of int
             Tuples of each join.
-        curves : sequence of CalibratedCurve, optional
+        curves : sequence of MeasuredCurve, optional
             Of the recall to expect; by default the models'.
         """
         parts = []

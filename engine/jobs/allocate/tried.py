@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.jobs.allocate.divide import filled
-from engine.jobs.allocate.recall import RecallModel
+from engine.jobs.allocate.recall import MeasuredCurve, RecallModel
 from engine.jobs.frame import Archives, JobLanes
 from engine.jobs.trial.candidates import Candidate
 from engine.jobs.trial.found import RECALL, Tried
@@ -96,13 +96,7 @@ class TriedModel(NamedTuple):
 
     def memory_for(self, recall: float) -> float:
         """Return the least memory whose expected recall is `recall`; the peaks if none is."""
-        place = int(np.searchsorted(self.reached, recall))
-        if place == 0:
-            return 0.0
-        if place == self.reached.size:
-            return float(self.memory[-1])
-        around = slice(place - 1, place + 1)
-        return float(np.interp(recall, self.reached[around], self.memory[around]))
+        return MeasuredCurve(self.memory, self.reached).memory_for(recall)
 
     def split(self, memory: float) -> tuple[float, float]:
         """Return the tuples of left and right of one memory."""
