@@ -76,15 +76,21 @@ def arrow_schema(frame: DataFrame, side: str, wanted: tuple[str, ...]) -> pa.Sch
     return pa.schema(fields)
 
 
-def check_columns(sides: tuple[Side, Side]) -> JoinColumns:
-    """Check the columns of all roles as for archives; return what both sides have in common."""
+def as_archives(sides: tuple[Side, Side]) -> list[Archive]:
+    """Return both sides as archives, their columns' names, types and collations checked."""
     archives = []
     for side, name in zip(sides, SIDES, strict=True):
         schema = arrow_schema(side.frame, name, side.roles.columns + side.payload)
         archives.append(Archive(FRAME, name, "parquet", (), schema))
         for column in (*side.roles.on, *side.roles.partition_by):
             check_collation(side.frame, name, column)
-    columns = check_roles(archives[0], sides[0].roles, archives[1], sides[1].roles)
+    return archives
+
+
+def check_columns(sides: tuple[Side, Side]) -> JoinColumns:
+    """Check the columns of all roles as for archives; return what both sides have in common."""
+    left, right = as_archives(sides)
+    columns = check_roles(left, sides[0].roles, right, sides[1].roles)
     check_digits(
         columns.keys + columns.groups,
         sides[0].roles.on + sides[0].roles.partition_by,

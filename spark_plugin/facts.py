@@ -27,10 +27,10 @@ from engine.facts.read import FactTable, read_facts
 from engine.facts.relation import Facts, lanes_of, parts_of
 from engine.facts.roles import FactColumns, FactRoles, check_fact_roles
 from engine.runtime.errors import SpecError
-from engine.runtime.streams import SIDES
 from spark_plugin.columns import (
     Side,
     arrow_schema,
+    as_archives,
     attributes,
     check_collation,
     check_digits,
@@ -148,12 +148,7 @@ def _checked(
     sides: tuple[Side, Side], fact: DataFrame, roles: FactRoles
 ) -> tuple[JoinColumns, FactColumns]:
     """Check every role's column and return what they have in common."""
-    archives = []
-    for side, name in zip(sides, SIDES, strict=True):
-        schema = arrow_schema(side.frame, name, side.roles.columns + side.payload)
-        archives.append(Archive(FRAME, name, "parquet", (), schema))
-        for column in (*side.roles.on, *side.roles.partition_by):
-            check_collation(side.frame, name, column)
+    archives = as_archives(sides)
     schema = arrow_schema(fact, "fact", tuple(fact.columns))
     for column in (*roles.left, *roles.right):
         check_collation(fact, "fact", column)
