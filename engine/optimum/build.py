@@ -27,7 +27,7 @@ from engine.optimum.intervals import (
     Weigh,
     matches_of_pairs,
     places_of,
-    prune,
+    pruned,
     woven,
 )
 from engine.runtime.host import half_of_memory
@@ -261,8 +261,5 @@ def _choices(
     low = int(begin[0])
     high = int(np.searchsorted(instants, matches.at.max(initial=instants[low]), side="right"))
     node = low + np.searchsorted(instants[low:high], matches.at, side=side)
-    kept = np.zeros(matches.ts.size + 1, np.int64)
-    m = matches.at.size
-    end, value, until = np.empty(m, np.int32), np.empty(m), np.empty(m, np.int64)
-    size = prune(begin, matches.start, node, matches.at, matches.gain, kept, end, value, until)
-    return kept, (end[:size].copy(), value[:size].copy(), until[:size].copy())
+    kept, (end, value, until) = pruned(matches, begin, node)
+    return kept, (end.copy(), value.copy(), until.copy())

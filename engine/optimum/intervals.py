@@ -241,6 +241,16 @@ def prune(
     return size
 
 
+def pruned(
+    matches: Matches, begin: NDArray[np.int32], node: Ints
+) -> tuple[Ints, tuple[NDArray[np.int32], Floats, Ints]]:
+    """Return where each tuple's choices start, and end, value and until of the choices."""
+    kept, m = np.zeros(matches.ts.size + 1, np.int64), matches.at.size
+    end, value, until = np.empty(m, np.int32), np.empty(m), np.empty(m, np.int64)
+    size = prune(begin, matches.start, node, matches.at, matches.gain, kept, end, value, until)
+    return kept, (end[:size], value[:size], until[:size])
+
+
 def intervals_of(matches: Matches, *, after_admission: bool) -> Intervals:
     """Return the choices that their matches give to the tuples of a memory.
 
@@ -258,11 +268,8 @@ def intervals_of(matches: Matches, *, after_admission: bool) -> Intervals:
     instants, inverse = np.unique(matches.ts, return_inverse=True)
     begin = np.asarray(inverse, np.int32)
     node = np.searchsorted(instants, matches.at, side="right" if after_admission else "left")
-    kept = np.zeros(matches.ts.size + 1, np.int64)
-    m = matches.at.size
-    end, value, until = np.empty(m, np.int32), np.empty(m), np.empty(m, np.int64)
-    size = prune(begin, matches.start, node, matches.at, matches.gain, kept, end, value, until)
-    return Intervals(int(instants.size), begin, kept, end[:size], value[:size], until[:size])
+    kept, choices = pruned(matches, begin, node)
+    return Intervals(int(instants.size), begin, kept, *choices)
 
 
 def held(intervals: Intervals, chosen: Ints) -> Ints:
