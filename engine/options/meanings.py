@@ -41,12 +41,17 @@ PAPERS = {
 """The papers by the names by which help and documents cite them."""
 
 
-def cited(text: str) -> list[str]:
-    """Return a line for each paper that a text cites.
+def papers_in(text: str) -> dict[str, str]:
+    """Return the papers that a text cites, by the names by which it does.
 
     Examples
     --------
-    >>> [line[:10] for line in cited("as in P5 and P1, not P100")]
-    ['P1: Ojewol', 'P5: Srivas']
+    >>> list(papers_in("as in P5 and P1, not P100"))
+    ['P1', 'P5']
     """
-    return [f"{name}: {own}" for name, own in PAPERS.items() if re.search(rf"\b{name}\b", text)]
+    return {name: own for name, own in PAPERS.items() if re.search(rf"\b{name}\b", text)}
+
+
+def cited(text: str) -> list[str]:
+    """Return a line for each paper that a text cites."""
+    return [f"{name}: {own}" for name, own in papers_in(text).items()]

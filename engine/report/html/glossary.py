@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from engine.options.meanings import PAPERS
-
 TERMS = {
     "exact join": "The join without a memory limit. What a result lacks of it is lost.",
     "recall": "The part of the exact join's outputs that was found.",
@@ -60,14 +58,3 @@ def terms_in(text: str) -> dict[str, str]:
         for term, meaning in TERMS.items()
         if re.search(rf"\b{re.escape(term.lower())}(?:s|es)?\b", lower)
     }
-
-
-def papers_in(text: str) -> dict[str, str]:
-    """Return the papers that a text cites, by the names by which it does.
-
-    Examples
-    --------
-    >>> list(papers_in("P4's low selectivity first"))
-    ['P4']
-    """
-    return {name: own for name, own in PAPERS.items() if re.search(rf"\b{name}\b", text)}

@@ -14,11 +14,11 @@ from typing import Any
 
 from rich.console import Console
 
-from engine.options.meanings import MEANINGS
+from engine.options.meanings import MEANINGS, papers_in
 from engine.report.answers import Answer, answers_of
 from engine.report.blocks import Block, Grid, Link, blocks_of
 from engine.report.charts import Bars, Chart, Lines, Series
-from engine.report.html.glossary import papers_in, terms_in
+from engine.report.html.glossary import terms_in
 from engine.report.html.svg import LOOKS, Drawing, draw, marker
 from engine.report.shown import Request, Shown
 from engine.report.tables import CommandLine, Footnote
