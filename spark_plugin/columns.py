@@ -64,7 +64,9 @@ def arrow_schema(frame: DataFrame, side: str, wanted: tuple[str, ...]) -> pa.Sch
         if field.name in OURS:
             continue
         if names.count(field.name) > 1 and field.name in wanted:
-            raise SpecError(f"{side} DataFrame has more than one column {field.name}: rename one")
+            raise SpecError(
+                f"the {side} DataFrame has more than one column {field.name}: rename one"
+            )
         try:
             fields.append((field.name, arrow_type(field.dataType)))
         except Exception as error:  # pyspark raises several for a type that Arrow lacks

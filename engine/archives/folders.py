@@ -51,7 +51,7 @@ def folder_columns(where: str, paths: Sequence[str], side: str) -> pa.Schema:
         if odd:
             pair = (paths[0], path) if odd[0] in found[0] else (path, paths[0])
             raise InputError(
-                f"{side} archive mixes folders: {pair[0]} lies in a folder {odd[0]}=..., which "
+                f"the {side} archive mixes folders: {pair[0]} lies in a folder {odd[0]}=..., which "
                 f"gives its rows a column, and {pair[1]} in none: give a glob of those that are "
                 "alike"
             )

@@ -151,14 +151,14 @@ def open_archive(where: str, side: str) -> Archive:
     for path, kind in formats.items():
         if kind is None:
             raise InputError(
-                f"{side} archive: file {path} is no archive by its name, which must end in "
+                f"the {side} archive: file {path} is no archive by its name, which must end in "
                 f"{_ENDINGS}; move it away or give a glob of the files that are meant"
             )
     kinds = sorted({str(kind) for kind in formats.values()})
     if len(kinds) > 1:
         first, second = (next(p for p in paths if formats[p] == kind) for kind in kinds)
         raise InputError(
-            f"{side} archive {where} mixes formats: {first} and {second}: give a glob that "
+            f"the {side} archive {where} mixes formats: {first} and {second}: give a glob that "
             "takes one of them"
         )
     if kinds != ["parquet"]:
@@ -195,7 +195,7 @@ def _find(where: str, side: str) -> list[str]:
         try:
             return list(files_at(where))
         except InputError as error:
-            raise InputError(f"{side} archive: {error}") from None
+            raise InputError(f"the {side} archive: {error}") from None
     place = Path(where).expanduser()
     if place.is_file():
         found = [place]
@@ -204,14 +204,14 @@ def _find(where: str, side: str) -> list[str]:
         found = list(_visible(place, place.rglob("*")))
         if not found:
             raise InputError(
-                f"{side} archive: folder {where} holds no data file: put files there that end "
+                f"the {side} archive: folder {where} holds no data file: put files there that end "
                 f"in {_ENDINGS} (names that start with . or _ are skipped)"
             )
     else:
         hits = glob.glob(str(place), recursive=True)  # noqa: PTH207 - absolute patterns too
         found = [path for hit in hits for path in _below(Path(hit))]
         if not found:
-            raise InputError(f"{side} archive: {_nothing(where, place)}")
+            raise InputError(f"the {side} archive: {_nothing(where, place)}")
     return sorted({str(path.absolute()) for path in found})
 
 
@@ -262,7 +262,7 @@ def _looked_at(path: str, side: str) -> tuple[ArchiveFile, pa.Schema]:
     repeated = sorted({name for name in schema.names if schema.names.count(name) > 1})
     if repeated:
         raise InputError(
-            f"{side} archive: file {path} has more than one column {repeated[0]}: rename one"
+            f"the {side} archive: file {path} has more than one column {repeated[0]}: rename one"
         )
     return ArchiveFile(path, footer.num_rows, *state, group_sizes(footer)), schema
 
@@ -270,12 +270,12 @@ def _looked_at(path: str, side: str) -> tuple[ArchiveFile, pa.Schema]:
 def unreadable(path: str, side: str, error: BaseException) -> str:
     """Return the message for a file that is damaged or cannot be opened."""
     if isinstance(error, PermissionError):
-        return f"{side} archive: file {path} may not be read: allow it with chmod u+r"
+        return f"the {side} archive: file {path} may not be read: allow it with chmod u+r"
     if isinstance(path, Uri) and isinstance(error, OSError):
-        return f"{side} archive: {storage.refusal(path, error)}"
+        return f"the {side} archive: {storage.refusal(path, error)}"
     reason = str(error).strip().split("\n")[0]
     return (
-        f"{side} archive: file {path} is corrupt, truncated or no Parquet ({reason}): write it "
+        f"the {side} archive: file {path} is corrupt, truncated or no Parquet ({reason}): write it "
         "again or take it out of the archive"
     )
 
@@ -292,7 +292,7 @@ def _check_same(paths: Sequence[str], schemas: Sequence[pa.Schema], side: str) -
             ]
             if kinds[0] != kinds[1]:
                 raise InputError(
-                    f"{side} archive mixes schemas: column {name} has {kinds[0]} in {paths[0]} "
+                    f"the {side} archive mixes schemas: column {name} has {kinds[0]} in {paths[0]} "
                     f"and {kinds[1]} in {path}: write them alike or give a glob of those that are"
                 )
 
@@ -304,6 +304,6 @@ def check_unchanged(archives: Iterable[Archive]) -> None:
         for file, state in zip(archive.files, states, strict=True):
             if state != (file.size, file.changed):
                 raise InputError(
-                    f"{archive.side} archive: file {file.path} changed while it was read: run "
+                    f"the {archive.side} archive: file {file.path} changed while it was read: run "
                     "again when it is complete"
                 )

@@ -81,7 +81,7 @@ def row_groups(
     remedy = _REMEDY.format(time=time)
     if archive.copied:
         raise NoStretchesError(
-            f"{archive.side} archive {archive.where} is {archive.format.upper()}, of which no "
+            f"the {archive.side} archive {archive.where} is {archive.format.upper()}, of which no "
             f"stretch can be read alone: {remedy}",
             f"{archive.side} is {archive.format.upper()}",
         )
@@ -95,8 +95,8 @@ def row_groups(
                 continue
             if times is None:
                 raise NoStretchesError(
-                    f"{archive.side} archive: row group {number} of {file.name} does not say from "
-                    f"when to when {time} reaches (no statistics, nulls, or a type without): "
+                    f"the {archive.side} archive: row group {number} of {file.name} does not say "
+                    f"from when to when {time} reaches (no statistics, nulls, or a type without): "
                     f"{remedy}",
                     f"{archive.side} has no statistics of time",
                 )
@@ -116,8 +116,8 @@ def _check_order(archive: Archive, groups: RowGroups, remedy: str) -> None:
     overlap = float((groups.high - groups.low).astype(np.float64).sum()) / span
     if overlap > MOST_OVERLAP:
         raise NoStretchesError(
-            f"{archive.side} archive {archive.where} is not sorted by time: {overlap:.0f} of its "
-            f"{groups.rows.size} row groups have tuples of one instant, on average: {remedy}",
+            f"the {archive.side} archive {archive.where} is not sorted by time: {overlap:.0f} of "
+            f"its {groups.rows.size} row groups have tuples of one instant, on average: {remedy}",
             f"{archive.side} is not sorted by time",
         )
 

@@ -22,14 +22,14 @@ def reconciled(paths: Sequence[str], schemas: Sequence[pa.Schema], side: str) ->
         if odd:
             without = paths[0] if odd[0] in schema.names else path
             raise InputError(
-                f"{side} archive mixes schemas: file {without} has no column {odd[0]}, which "
+                f"the {side} archive mixes schemas: file {without} has no column {odd[0]}, which "
                 f"{path if without == paths[0] else paths[0]} has: write them alike"
             )
         for field in schema:
             kind = _wider(merged[field.name], field.type)
             if kind is None:
                 raise InputError(
-                    f"{side} archive mixes schemas: column {field.name} has type "
+                    f"the {side} archive mixes schemas: column {field.name} has type "
                     f"{merged[field.name]} in {paths[0]} and type {field.type} in {path}: "
                     "write them alike"
                 )

@@ -68,17 +68,17 @@ def _readable(path: str, side: str, work: Callable[[], T]) -> T:
 def _message(path: str, side: str, error: BaseException) -> str:
     if str(error).startswith("Empty "):
         needs = "a line of column names" if format_of(path) == "csv" else "an object on a line"
-        return f"{side} archive: file {path} is empty: it needs {needs}"
+        return f"the {side} archive: file {path} is empty: it needs {needs}"
     if isinstance(path, Uri) and isinstance(error, OSError):
-        return f"{side} archive: {storage.refusal(path, error)}"
+        return f"the {side} archive: {storage.refusal(path, error)}"
     reason = str(error).strip().split("\n")[0]
     if "from object to array" in reason:
         return (
-            f"{side} archive: file {path} holds an array: write each of its objects on a line, as "
+            f"the {side} archive: file {path} holds an array: write each of its objects on a line, as "
             "`jq -c '.[]'` does"
         )
     return (
-        f"{side} archive: file {path} cannot be read as {NAMES[str(format_of(path))]} "
+        f"the {side} archive: file {path} cannot be read as {NAMES[str(format_of(path))]} "
         f"({reason}): correct it, or convert it to Parquet"
     )
 
@@ -97,7 +97,7 @@ def first_schema(path: str, side: str) -> pa.Schema:
     for name in schema.names:
         if schema.names.count(name) > 1:
             raise InputError(
-                f"{side} archive: file {path} has more than one column {name}: rename one"
+                f"the {side} archive: file {path} has more than one column {name}: rename one"
             )
     whole = [name for name in schema.names if schema.field(name).type == pa.int64()]
     if whole and format_of(path) == "csv":
@@ -216,7 +216,7 @@ def _integers(task: SpoolTask, name: str, cells: pa.ChunkedArray) -> pa.ChunkedA
     found = _zero_led(cells)
     if found is not None:
         raise InputError(
-            f"{task.side} archive: file {task.path}: column {name} holds integers in its first "
+            f"the {task.side} archive: file {task.path}: column {name} holds integers in its first "
             f"lines but {found} further on, which would lose its leading zero: correct the cells, "
             f"or convert the archive to Parquet with {name} as text"
         )
@@ -252,7 +252,7 @@ def as_text(table: pa.Table, names: tuple[str, ...]) -> pa.Table:
 def _cell_message(task: SpoolTask, name: str, kind: pa.DataType, error: BaseException) -> str:
     reason = str(error).strip().split("\n")[0]
     return (
-        f"{task.side} archive: file {task.path}: column {name} is {kind} in its first lines "
+        f"the {task.side} archive: file {task.path}: column {name} is {kind} in its first lines "
         f"but not further on ({reason}): correct the cells, or convert it to Parquet"
     )
 

@@ -78,7 +78,7 @@ def table_archive(table: pa.Table, side: str) -> Archive:
     names = table.schema.names
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"{side} table has more than one column {name}: rename one")
+            raise InputError(f"the {side} table has more than one column {name}: rename one")
     return Archive(TABLE, side, "parquet", (), table.schema.remove_metadata())
 
 

@@ -85,14 +85,14 @@ def parquet_archive(where: str, side: str) -> Archive:
     """
     if isinstance(source_of(where), Uri):
         raise InputError(
-            f"{side} archive {where} is not on a disk: a stream is read from files that every "
+            f"the {side} archive {where} is not on a disk: a stream is read from files that every "
             "executor has under the same path"
         )
     archive = open_archive(where, side)
     archive = replace(archive, schema=archive.stored, folders=NONE)  # Spark reads what files hold
     if archive.format != "parquet":
         raise InputError(
-            f"{side} archive {where} is {archive.format}: a stream is read from Parquet, where "
+            f"the {side} archive {where} is {archive.format}: a stream is read from Parquet, where "
             "times are found without reading the rest; write it as Parquet"
         )
     return archive
@@ -145,8 +145,8 @@ def read(feed: Feed, chunk: Chunk, names: tuple[str, ...]) -> pa.Table:
     try:
         if storage.state_of(file.path) != (file.size, file.changed):
             raise InputError(
-                f"{stream.archive.side} archive: file {file.path} is not the file that the stream "
-                "began with: put that back, or begin again with a new checkpoint"
+                f"the {stream.archive.side} archive: file {file.path} is not the file that the "
+                "stream began with: put that back, or begin again with a new checkpoint"
             )
         with storage.parquet_file(file.path, memory_map=True) as source:
             table = source.read_row_group(chunk.group, columns=list(names)).select(names)

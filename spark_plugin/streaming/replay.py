@@ -181,7 +181,7 @@ def _frame(session: SparkSession, archive: Archive) -> DataFrame:
     except PySparkException as error:
         reason = str(error).strip().splitlines()[0]
         raise InputError(
-            f"{archive.side} archive {archive.where} cannot be read by Spark ({reason}): write "
+            f"the {archive.side} archive {archive.where} cannot be read by Spark ({reason}): write "
             "columns of types that Spark has"
         ) from error
 

@@ -115,7 +115,7 @@ def test_what_is_wrong_is_said_in_a_sentence(place: str, left: str) -> None:
     uri = left.format(place=place)
     done = run("-m", "engine.commands", *replay(uri, uri))
     assert done.returncode == 2
-    wanted = f"left archive: {uri} is not there: check the name node, its port and the path"
+    wanted = f"the left archive: {uri} is not there: check the name node, its port and the path"
     assert done.stderr.splitlines()[-1] == f"winnow replay: error: {wanted}"
 
 

@@ -31,7 +31,7 @@ PLAIN = pa.table({"t": [1, 2], "k": [1, 2]})
 def test_two_columns_of_one_name_are_refused(name: str) -> None:
     twice = pa.table([[1, 2], [1, 2], [5, 6]], names=["t", "k", "k"])
     for sides, side in (((twice, PLAIN), "left"), ((PLAIN, twice), "right")):
-        with pytest.raises(InputError, match=rf"^{side} table has more than one column k: rename"):
+        with pytest.raises(InputError, match=rf"^the {side} table has more than one column k: rename"):
             TASKS[name](*sides)
 
 
@@ -92,7 +92,7 @@ def test_bad_rows_of_facts_and_of_several_streams_are_those_of_frames() -> None:
     streams = {"a": BAD, "b": PLAIN}
     with pytest.raises(InputError, match=r"column t of stream a: 1 row is null .*from 0\)$"):
         winnow.multijoin(streams, predicate="equi:k", time="t", window=1)
-    with pytest.raises(WinnowError, match="a archive: row group 0 of the a frame does not say"):
+    with pytest.raises(WinnowError, match="the a archive: row group 0 of the a frame does not say"):
         winnow.estimate(streams, predicate="equi:k", time="t", window=1)
 
 
