@@ -11,6 +11,7 @@ import naive_optimum as oracle
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from figures import P1
 from job_cases import MEMORY, WINDOW, Streams, arguments, peak, streams, table
 
 import engine
@@ -20,11 +21,6 @@ from engine.optimum import states
 from engine.policies import POLICIES
 
 PROBES = ("before_admission", "after_admission")
-P1 = (
-    [(0, 1, 1.0), (1, 9, 20.0), (2, 1, 1.0), (3, 3, 5.0), (4, 4, 5.0), (5, 2, 1.0)],
-    [(0, 3, 5.0), (1, 1, 1.0), (2, 1, 1.0), (3, 1, 1.0), (4, 9, 20.0), (5, 1, 1.0)],
-)
-"""P1 figure 1 (semantics 9)."""
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +30,7 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Streams:
 
 @pytest.fixture
 def figure(tmp_path: Path) -> Path:
-    for name, rows in zip(("left", "right"), P1, strict=True):
+    for name, rows in P1.items():
         pq.write_table(table(rows), tmp_path / f"{name}.parquet")
     return tmp_path
 

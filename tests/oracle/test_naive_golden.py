@@ -6,11 +6,9 @@ from typing import Any
 
 import naive
 import pytest
+from figures import P1_R, P1_S
 from naive import POLICIES, PROBES, replay
 
-# P1 figure 1, w = 4
-FIGURE_R = [(0, 1, 1.0), (1, 9, 20.0), (2, 1, 1.0), (3, 3, 5.0), (4, 4, 5.0), (5, 2, 1.0)]
-FIGURE_S = [(0, 3, 5.0), (1, 1, 1.0), (2, 1, 1.0), (3, 1, 1.0), (4, 9, 20.0), (5, 1, 1.0)]
 FIGURE_PAIRS = [(0, 1), (0, 2), (0, 3), (1, 4), (2, 1), (2, 2), (2, 3), (2, 5), (3, 0)]
 
 
@@ -29,8 +27,8 @@ PARAMS: dict[str, dict[str, Any]] = {
 def figure(policy: str, probe: str, budget: int | None, **options: Any) -> naive.Replay:
     """P1 figure 1 under a policy, the same budget on each side."""
     return replay(
-        FIGURE_R,
-        FIGURE_S,
+        P1_R,
+        P1_S,
         window_left=3,
         window_right=3,
         budget_left=budget,
@@ -97,8 +95,8 @@ def test_uniform_depends_on_each_word_and_lies_in_the_unit_interval() -> None:
 
 
 def test_figure_1_exact_result_has_nine_outputs_of_importance_32() -> None:
-    assert naive.exact_pairs(FIGURE_R, FIGURE_S, 3, 3) == FIGURE_PAIRS
-    assert sum(min(FIGURE_R[i][2], FIGURE_S[j][2]) for i, j in FIGURE_PAIRS) == 32
+    assert naive.exact_pairs(P1_R, P1_S, 3, 3) == FIGURE_PAIRS
+    assert sum(min(P1_R[i][2], P1_S[j][2]) for i, j in FIGURE_PAIRS) == 32
 
 
 @pytest.mark.parametrize("budget", [4, 8, None])
@@ -112,7 +110,7 @@ def test_a_budget_of_the_window_gives_the_exact_result(
     assert math.fsum(imp for *_, imp in result.outputs) == 32
     assert (result.peak_left, result.peak_right) == (4, 4)
     assert all(
-        ts == max(FIGURE_R[i][0], FIGURE_S[j][0]) and imp == min(FIGURE_R[i][2], FIGURE_S[j][2])
+        ts == max(P1_R[i][0], P1_S[j][0]) and imp == min(P1_R[i][2], P1_S[j][2])
         for i, j, ts, imp in result.outputs
     )
 
@@ -132,17 +130,15 @@ def test_figure_1_some_fixed_ranking_reaches_each_optimum(probe: str, optimum: i
     # are independent, so the optimum is the sum of each part's best (P1 4.1).
     best: dict[tuple[bool, bool], tuple[float, int]] = {}
     for ranking in itertools.permutations(range(6)):
-        left = [(ts, key, float(place)) for (ts, key, _), place in zip(FIGURE_R, ranking, strict=1)]
-        right = [
-            (ts, key, float(place)) for (ts, key, _), place in zip(FIGURE_S, ranking, strict=1)
-        ]
+        left = [(ts, key, float(place)) for (ts, key, _), place in zip(P1_R, ranking, strict=1)]
+        right = [(ts, key, float(place)) for (ts, key, _), place in zip(P1_S, ranking, strict=1)]
         windows = {"window_left": 3, "window_right": 3, "budget_left": 2, "budget_right": 2}
         result = replay(left, right, policy="simp", probe=probe, **windows)
         for part in ((True, False), (False, True), (False, False)):
             gains = [
-                min(FIGURE_R[i][2], FIGURE_S[j][2])
+                min(P1_R[i][2], P1_S[j][2])
                 for i, j, _, _ in result.outputs
-                if (FIGURE_R[i][0] < FIGURE_S[j][0], FIGURE_R[i][0] > FIGURE_S[j][0]) == part
+                if (P1_R[i][0] < P1_S[j][0], P1_R[i][0] > P1_S[j][0]) == part
             ]
             total, count = best.get(part, (0.0, 0))
             best[part] = (max(total, sum(gains)), max(count, len(gains)))

@@ -9,26 +9,13 @@ from typing import Any
 import naive
 import naive_optimum as oracle
 import pytest
+from figures import BUDGETS, P1, P2, WINDOWS
 from naive import COMBINES, LEFT, POLICIES, PROBES, SIDES, Table
 from naive_optimum import OBJECTIVES, Optimum, Plan, Weight
 
 Options = dict[str, Any]
 Score = tuple[float, int, float]
 
-P1: Options = {
-    "left": [(0, 1, 1.0), (1, 9, 20.0), (2, 1, 1.0), (3, 3, 5.0), (4, 4, 5.0), (5, 2, 1.0)],
-    "right": [(0, 3, 5.0), (1, 1, 1.0), (2, 1, 1.0), (3, 1, 1.0), (4, 9, 20.0), (5, 1, 1.0)],
-}
-P2: Options = {
-    "left": [(0, 1, 5.0), (1, 0, 1.0), (2, 1, 4.0), (3, 0, 8.0), (4, 2, 3.0), (5, 5, 2.0)],
-    "right": [(0, 1, 1.0), (1, 3, 5.0), (2, 3, 2.0), (3, 8, 6.0), (4, 3, 4.0), (5, 5, 3.0)],
-    "fact": [
-        *((0, 3, -1, None), (1, 5, -1, None), (0, 8, -1, None)),
-        *((4, 5, -1, None), (1, 3, -1, 5), (5, 8, 3, None)),
-    ],
-}
-WINDOWS = {"window_left": 3, "window_right": 3}  # w = m = 4
-BUDGETS = {"budget_left": 2, "budget_right": 2}
 BEFORE, AFTER = PROBES
 
 

@@ -10,19 +10,13 @@ from typing import Any
 import naive
 import naive_optimum
 import pytest
+from figures import P2_F, P2_R, P2_S
 from naive import ESTIMATORS, PROBES, Fact, Links, Replay, Table, lookup, replay
 from naive_star import StarReplay, exact_star, replay_star
 
 POLICIES = [name for name in naive.POLICIES if name != "yield"]
 BEFORE, AFTER = PROBES
 
-# P2 figures 2 and 3, m = 4
-P2_R: Table = [(0, 1, 5.0), (1, 0, 1.0), (2, 1, 4.0), (3, 0, 8.0), (4, 2, 3.0), (5, 5, 2.0)]
-P2_S: Table = [(0, 1, 1.0), (1, 3, 5.0), (2, 3, 2.0), (3, 8, 6.0), (4, 3, 4.0), (5, 5, 3.0)]
-P2_F: list[tuple[int, int, int, int | None]] = [
-    *((0, 3, -1, None), (1, 5, -1, None), (0, 8, -1, None)),
-    *((4, 5, -1, None), (1, 3, -1, 5), (5, 8, 3, None)),
-]
 P2_OUTPUTS = [  # (left_row, right_row, ts, importance, fact)
     *((0, 1, 1, 5.0, 4), (1, 1, 1, 1.0, 0), (0, 2, 2, 2.0, 4), (1, 2, 2, 1.0, 0)),
     *((2, 1, 2, 4.0, 4), (2, 2, 2, 2.0, 4), (1, 3, 3, 1.0, 2), (3, 1, 3, 5.0, 0)),

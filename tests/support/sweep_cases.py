@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from job_cases import table
 from options_given import job_of
 
@@ -34,6 +35,19 @@ def swept(folder: Path, executor: Executor | None = None, **options: Any) -> Swe
         **given,
     )
     return SweepResult(found.outputs, found.advice, found.report)
+
+
+def swept_alike(folder: Path, **options: Any) -> SweepResult:
+    """Sweep on the CPU and on the GPU, and see that the cells are the same; return the GPU's."""
+    ref = swept(folder, device="cpu", **options)
+    comp = swept(folder, device="gpu", **options)
+    columns = [name for name in FIGURES if not name.startswith("importance")]
+    columns += ["policy", "memory", "seed"]
+    assert comp.table.select(columns).to_pylist() == ref.table.select(columns).to_pylist()
+    for name in ("importance", "importance_recall"):
+        both = zip(comp.table[name].to_pylist(), ref.table[name].to_pylist(), strict=True)
+        assert all(ours == pytest.approx(theirs, rel=1e-12) for ours, theirs in both)
+    return comp
 
 
 def alone(folder: Path, line: dict[str, Any], params: Any, **options: Any) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from sampled_cases import (
     sample_setting,
 )
 from sampled_cases import run as on_cpu
-from sweep_cases import FIGURES, drifting, swept
+from sweep_cases import drifting, swept_alike
 from test_replay_kernels import VARIANTS, retained, setting_of
 from thorough import THOROUGH
 
@@ -155,12 +155,4 @@ def test_groups_and_lanes(tmp_path: Path) -> None:
 
 
 def compared(folder: Path, **options: Any) -> None:
-    ref = swept(folder, device="cpu", **options)
-    comp = swept(folder, device="gpu", **options)
-    assert comp.report["device"]["used"] == "gpu"
-    columns = [name for name in FIGURES if not name.startswith("importance")]
-    columns += ["policy", "memory", "seed"]
-    assert comp.table.select(columns).to_pylist() == ref.table.select(columns).to_pylist()
-    for name in ("importance", "importance_recall"):
-        both = zip(comp.table[name].to_pylist(), ref.table[name].to_pylist(), strict=True)
-        assert all(ours == pytest.approx(theirs, rel=1e-12) for ours, theirs in both)
+    assert swept_alike(folder, **options).report["device"]["used"] == "gpu"

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from job_cases import streams, table
 from replay_cases import ESTIMATORS, PROBES, remaining
-from sweep_cases import FIGURES, swept
+from sweep_cases import swept, swept_alike
 from thorough import THOROUGH, repeats
 
 from engine.policies import POLICIES
@@ -27,14 +27,7 @@ GRID: dict[str, Any] = {
 
 
 def compared(folder: Path, **options: Any) -> dict[str, Any]:
-    ref = swept(folder, device="cpu", **GRID | options)
-    comp = swept(folder, device="gpu", **GRID | options)
-    columns = [name for name in FIGURES if not name.startswith("importance")]
-    columns += ["policy", "memory", "seed"]
-    assert comp.table.select(columns).to_pylist() == ref.table.select(columns).to_pylist()
-    for name in ("importance", "importance_recall"):
-        both = zip(comp.table[name].to_pylist(), ref.table[name].to_pylist(), strict=True)
-        assert all(ours == pytest.approx(theirs, rel=1e-12) for ours, theirs in both)
+    comp = swept_alike(folder, **GRID | options)
     assert comp.table.num_rows >= 2 * len(GRID["policies"].split(","))
     assert min(comp.table["seconds"].to_pylist()) >= 0
     device: dict[str, Any] = comp.report["device"]

@@ -21,44 +21,6 @@ from engine.multiway.streams import MultiStreams, no_attributes, windows_of
 from engine.runtime.errors import SpecError
 
 
-@pytest.mark.parametrize("kind", INDEXED)
-@pytest.mark.parametrize("graph", ["clique", "star"])
-@pytest.mark.parametrize("seed", range(3))
-def test_with_nothing_shed_it_is_the_exact_join(kind: str, graph: str, seed: int) -> None:
-    sizes = [(20, 25), (15, 12, 18), (9, 10, 8, 11)][seed]
-    span = 20 if kind == "inner" else 60
-    done = both(seed, kind, sizes, graph=graph, basic_window=3, shred=0.3, adapt_every=7, span=span)
-    check(*done)
-    assert done[0].outputs
-
-
-@pytest.mark.parametrize("kind", INDEXED)
-@pytest.mark.parametrize("throttle", [0.1, 0.4, 0.7])
-@pytest.mark.parametrize("seed", range(3))
-def test_a_fixed_throttle(kind: str, throttle: float, seed: int) -> None:
-    sizes = [(30, 35), (20, 22, 24), (12, 13, 14, 11)][seed]
-    graph = ["star", "clique"][seed % 2]
-    done = both(
-        seed, kind, sizes, graph=graph, throttle=throttle, basic_window=3, shred=0.4,
-        adapt_every=9, combine=["sum", "mean", "max"][seed], start=5,
-    )  # fmt: skip
-    check(*done)
-
-
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("capacity", [5.0, 20.0, 60.0])
-def test_a_virtual_clock_with_small_buffers(seed: int, capacity: float) -> None:
-    kind = INDEXED[seed % 4]
-    sizes = [(40, 45), (25, 22, 24), (14, 13, 14, 12)][seed % 3]
-    done = both(
-        seed, kind, sizes, capacity=capacity, per_second=[1.0, 3.0][seed % 2], basic_window=4,
-        buffer=1 + seed % 4, shred=0.5, adapt_every=6, boost=1.5,
-        admission=["all", "conserve"][seed % 2],
-    )  # fmt: skip
-    check(*done)
-    assert done[0].drops.any() or capacity > 5 or len(sizes) == 4
-
-
 def test_random_drop() -> None:
     done = both(
         0, "band", (20, 22, 24), capacity=15.0, basic_window=4, adapt_every=6, shred=0.0,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import figures
 import naive_optimum as oracle
 import numpy as np
 import optimum_cases as cases
 import pytest
+from figures import BUDGETS, WINDOWS
 from naive import LEFT, PROBES, SIDES, Table
 from naive_optimum import OBJECTIVES
 from optimum_cases import Arranged, Case
@@ -24,20 +26,7 @@ from engine.runtime.streams import StreamBatch
 
 BEFORE, AFTER = PROBES
 OPEN = np.iinfo(np.int64).max
-P2 = {
-    "left": [(0, 1, 5.0), (1, 0, 1.0), (2, 1, 4.0), (3, 0, 8.0), (4, 2, 3.0), (5, 5, 2.0)],
-    "right": [(0, 1, 1.0), (1, 3, 5.0), (2, 3, 2.0), (3, 8, 6.0), (4, 3, 4.0), (5, 5, 3.0)],
-    "fact": [
-        *((0, 3, -1, None), (1, 5, -1, None), (0, 8, -1, None)),
-        *((4, 5, -1, None), (1, 3, -1, 5), (5, 8, 3, None)),
-    ],
-    "window_left": 3,
-    "window_right": 3,
-    "budget_left": 2,
-    "budget_right": 2,
-    "combine": "min",
-    "start_ts": None,
-}
+P2 = figures.P2 | WINDOWS | BUDGETS | {"combine": "min", "start_ts": None}
 
 
 def facts_of(fact: oracle.Fact) -> Facts:
@@ -104,7 +93,7 @@ def best_value(case: Case) -> float:
 def test_exact_result_of_p2() -> None:
     case = Case({**P2, "probe": AFTER, "objective": "importance"}, None)
     found = rows_of(star(case))
-    importance = sum(min(P2["left"][i][2], P2["right"][j][2]) for i, j in found)  # type: ignore[index]
+    importance = sum(min(P2["left"][i][2], P2["right"][j][2]) for i, j in found)
     assert (len(found), importance) == (15, 43.0)
 
 

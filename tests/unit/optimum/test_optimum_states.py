@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 
+import figures
 import numpy as np
 import optimum_cases as cases
 import pytest
+from figures import BUDGETS, WINDOWS
 from naive import PROBES, SIDES, Table
 from naive_optimum import OBJECTIVES
 from optimum_cases import Case
@@ -18,16 +20,7 @@ from engine.optimum.states import Graph, Optimal, optimal_states
 from engine.runtime.errors import SpecError
 
 BEFORE, AFTER = PROBES
-P1 = {
-    "left": [(0, 1, 1.0), (1, 9, 20.0), (2, 1, 1.0), (3, 3, 5.0), (4, 4, 5.0), (5, 2, 1.0)],
-    "right": [(0, 3, 5.0), (1, 1, 1.0), (2, 1, 1.0), (3, 1, 1.0), (4, 9, 20.0), (5, 1, 1.0)],
-    "window_left": 3,
-    "window_right": 3,
-    "budget_left": 2,
-    "budget_right": 2,
-    "combine": "min",
-    "start_ts": None,
-}
+P1 = figures.P1 | WINDOWS | BUDGETS | {"combine": "min", "start_ts": None}
 
 
 def solved(case: Case) -> list[Optimal]:
