@@ -5,57 +5,33 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import repeat
-from typing import NamedTuple
 
 import numpy as np
 
 from engine.multiway.harvest import layout
-from engine.multiway.harvest.adapt import is_quick, named
+from engine.multiway.harvest.adapt import named
 from engine.multiway.harvest.adaptation import (
     COMPARED,
     COUNTED,
-    Step,
     adapt,
     adapt_again,
     close,
     empty_intervals,
     skip_empty,
 )
-from engine.multiway.harvest.clock import run_clock, run_untimed
+from engine.multiway.harvest.by_spans import BySpans, added_up
+from engine.multiway.harvest.clock import run_clock
 from engine.multiway.harvest.cpu_prober import CpuProber
-from engine.multiway.harvest.intervals import Intervals, plans_ahead
 from engine.multiway.harvest.joining import Arrivals
-from engine.multiway.harvest.layout import Plans, Probed
-from engine.multiway.harvest.lessons import Lessons
 from engine.multiway.harvest.prober import OutputBatch
 from engine.multiway.harvest.speculation import Speculation
-from engine.multiway.harvest.state import UNLIMITED, HarvestState
+from engine.multiway.harvest.state import UNLIMITED
 from engine.multiway.harvest.timed import Joined, Timed
-from engine.multiway.harvest.untimed import Known, Span, Untimed, by_interval
-from engine.runtime.jit import Floats, Ints, jit
+from engine.runtime.jit import Floats
 from engine.runtime.work import as_here, rows_done
 
 
-@jit
-def _added_up(total: float, values: Floats) -> float:
-    """Return a sum one by one, the same however many there are at once."""
-    for value in values:
-        total += value
-    return total
-
-
-class _Prepared(NamedTuple):
-    """A span whose tuples can be joined."""
-
-    span: Span
-    pushes: Ints
-    """(intervals, m) int64."""
-    plans: Plans
-    known: list[Known]
-
-
-class GrubJoin(HarvestState):
+class GrubJoin(BySpans):
     """A multi-way join within a CPU budget.
 
     Parameters
@@ -103,7 +79,7 @@ class GrubJoin(HarvestState):
         if not isinstance(prober, CpuProber):
             return self._run_clock()
         timed = settings.timed or settings.admission == "conserve"
-        return self._run_timed(prober) if timed else self._run_untimed(prober)
+        return self._run_timed(prober) if timed else self._run_by_spans(prober)
 
     def _run_timed(self, prober: CpuProber) -> Iterator[OutputBatch]:
         """Run a join under a clock: one thread keeps it, others make the outputs."""
@@ -134,7 +110,7 @@ class GrubJoin(HarvestState):
     def _weighed(self, made: Future[tuple[list[OutputBatch], Floats]]) -> list[OutputBatch]:
         """Return outputs, whose importance is added up."""
         parts, importance = made.result()
-        self.importance = _added_up(self.importance, importance)
+        self.importance = added_up(self.importance, importance)
         return parts
 
     def _joined(self, timed: Timed) -> Iterator[Joined]:
@@ -154,90 +130,6 @@ class GrubJoin(HarvestState):
             if why in (layout.FULL, layout.DONE) and (joined := timed.batch()) is not None:
                 yield joined
         self._end()
-
-    def _run_untimed(self, prober: CpuProber) -> Iterator[OutputBatch]:
-        """Run a join whose comparisons take no time, many intervals at once."""
-        shred = self._throttle if self._throttle < 1 else layout.WHOLE
-        start = self._start if self._emit else UNLIMITED
-        with ThreadPoolExecutor(self._threads, **as_here()) as pool:
-            untimed = Untimed(
-                self._streams, self._order, self._stream_of, self._t0, self._settings.adapt_every,
-                self._sampled, prober, self._learner.classes, pool,
-            )  # fmt: skip
-            for span, pushes, plans, known in self._all_prepared(untimed, shred):
-                out = untimed.results(span)
-                for part in untimed.outputs(span, plans, shred, out, start, known):
-                    if isinstance(part, OutputBatch):
-                        yield part
-                    else:
-                        rows_done(part[1] - part[0])
-                self._record(span, pushes, out)
-
-    def _all_prepared(self, untimed: Untimed, shred: float) -> Iterator[_Prepared]:
-        """Prepare each span; if there are threads, while the outputs of the one before are made."""
-        if self._threads == 1:
-            for span in untimed.spans():
-                yield self._prepared(untimed, span, shred)
-            return
-        with ThreadPoolExecutor(1, **as_here()) as pool:
-            coming: Future[_Prepared] | None = None
-            for span in untimed.spans():
-                before, coming = coming, pool.submit(self._prepared, untimed, span, shred)
-                if before is not None:
-                    yield before.result()
-            if coming is not None:
-                yield coming.result()
-
-    def _prepared(self, untimed: Untimed, span: Span, shred: float) -> _Prepared:
-        """Learn from a span, and adapt."""
-        pushes = untimed.pushes(span)
-        lessons, known = untimed.lessons(span, self._whole, shred)
-        plans = self._plans(span, pushes, lessons)
-        run_untimed(
-            self._streams, self._rules, untimed.admitted, self._clock,
-            self._order[span.edges[0] : span.edges[-1]], self._stream_of,
-        )  # fmt: skip
-        return _Prepared(span, pushes, plans, known)
-
-    def _plans(self, span: Span, pushes: Ints, lessons: Lessons) -> Plans:
-        """Learn and adapt from interval to interval; return what all of them read."""
-        settings, learnt = self._settings, self._learner.learnt
-        number = np.array([*span.number.tolist(), span.after], np.int64)
-        given = Intervals(pushes, number, settings.adapt_every, settings.forget)
-        parts, own = [layout.alone(self._whole)], 0
-        while own < span.number.size:
-            if self._stale:
-                self._configure()
-            plans, last = plans_ahead(
-                self._shape, self._throttle, lessons, given, own, self._plan,
-                is_quick(settings), learnt.rates, learnt.comparisons, learnt.passes, learnt.ages,
-                learnt.histograms,
-            )  # fmt: skip
-            if last.counts.size:
-                self.setting, self._plan = named(last, self._shape), last.plan
-            self._stale = True
-            parts.append(plans)
-            own += len(plans.runs)
-        return layout.together(parts)
-
-    def _record(self, span: Span, pushes: Ints, out: Probed) -> None:
-        """Record the results of the intervals of a span, whose tuples were joined as they came."""
-        base, every = int(span.edges[0]), self._settings.adapt_every
-        ts = self._streams.ts[self._order[base : span.edges[-1]]]
-        before = int(np.searchsorted(ts, self._start))
-        self.importance = _added_up(self.importance, out.importance[before:])
-        comparisons, outputs = (
-            own.tolist() for own in by_interval(out, span.edges - base, before)
-        )  # fmt: skip
-        at, beta = ((span.number + 1.0) * every).tolist(), [1.0] * span.number.size
-        if span.after < 0:
-            at[-1], beta[-1] = self._last_arrival(), 0.0
-        came = list(map(tuple, pushes.tolist()))
-        throttle, none = repeat(self._throttle), repeat((0,) * self._streams.number)
-        self.steps += map(Step, at, throttle, beta, came, came, none, comparisons, outputs)
-        self._clock.total[[layout.PUSHES, layout.POPS]] += pushes.sum(axis=0)
-        self.comparisons += sum(comparisons)
-        self.outputs += sum(outputs)
 
     def _run_clock(self) -> Iterator[OutputBatch]:
         """Run a join whose tuples are probed many at once, ahead of the clock."""
@@ -282,14 +174,11 @@ class GrubJoin(HarvestState):
         close(self._clock, self._adapting, end, 0.0)
         self._recorded()
 
-    def _last_arrival(self) -> float:
-        return float(self._streams.ts[self._order[-1]] - self._t0) if self._order.size else 0.0
-
     def _done(self, speculation: Speculation, begin: int, end: int) -> Iterator[OutputBatch]:
         """Count, learn from and write what was popped: tuples ``begin <= k < end`` of the batch."""
         batch, probed = speculation.batch, speculation.probed
         counted = self._streams.ts[batch.place[begin:end]] >= self._start
-        self.importance = _added_up(self.importance, probed.importance[begin:end][counted])
+        self.importance = added_up(self.importance, probed.importance[begin:end][counted])
         some = counted & (probed.outputs[begin:end] > 0)
         self._adapting.counted[COMPARED] += speculation.comparisons[begin:end].sum()
         self._adapting.counted[COUNTED] += probed.outputs[begin:end][some].sum()
