@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 from spark_cases import DGL, ORDER, ROLES, TUPLES, archived, drawn, found, of_the_jvm, write
+from spark_cases import SETTINGS as SHARED
 
 from engine.archives.canonical import LANE_SEED, canonical, hashed
 from engine.archives.families import canonical_type
@@ -55,18 +56,8 @@ def check(spark: Any, folder: Path, **options: Any) -> None:
 
 
 NARROW = ["t", "k", "i"]
-SETTINGS: dict[str, dict[str, Any]] = {
-    "dgl": {},
-    "dgl lanes": {"lanes": 3, "seed": 3},
-    "dgl beta": {"params": {"beta": 0.01, "alpha": 3.0}, "probe": "after_admission"},
-    "dimpprob": {"policy": "dimpprob", "combine": "sum", "start_ts": 30},
-    "dimpprob history": {"policy": "dimpprob", "estimator": "history", "lanes": 3},
-    "rand": {"policy": "rand", "seed": 11, "columns": "ids"},
+SETTINGS = SHARED | {
     "age": {"policy": "age"},
-    "age lanes": {"policy": "age", "lanes": 3, "probe": "after_admission"},
-    "prob window": {"policy": "prob", "estimator": "window", "probe": "after_admission"},
-    "additive share": {"policy": "additive", "memory": "15%", "lanes": 3},
-    "simp lanes": {"policy": "simp", "memory": "30%", "lanes": 3, "split": "expected"},
     "age split": {"policy": "age", "memory": 9, "split": "expected"},
     "prob split": {"policy": "prob", "memory": "20%", "split": "expected"},
     "fixed": {"policy": "simpprob", "memory": 9, "split": 0.8},
@@ -74,10 +65,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "pooled lanes": {"policy": "dgl", "memory": "20%", "lanes": 3, "split": "pooled"},
     "fixed share": {"policy": "simp", "memory": "20%", "split": "0.2"},
     "fixed lanes": {"policy": "prob", "memory": "30%", "lanes": 3, "split": 0.7},
-    "one side": {"policy": "simpprob", "memory": None, "memory_right": 4, "lanes": 3},
-    "uneven": {"policy": "simp", "memory": None, "memory_left": 0, "memory_right": "50%"},
-    "yield": {"policy": "yield", "lanes": 2, "estimator": "history", "params": {"sample": 8}},
-    "exact": {"memory": None, "window": None, "window_left": 0, "window_right": 7},
 }
 
 

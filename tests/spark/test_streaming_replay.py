@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+from spark_cases import SETTINGS as SHARED
 from spark_cases import archived, drawn
 from stream_cases import by_hand, micro_batch, parts, planned, same
 from thorough import THOROUGH, repeats
@@ -27,28 +28,12 @@ from spark_plugin.streaming.options import parse, parse_speed
 from spark_plugin.streaming.reading import rows_between
 from spark_plugin.streaming.source import Source
 
-SETTINGS: dict[str, dict[str, Any]] = {
-    "dgl": {},
-    "dgl beta": {"params": {"beta": 0.01, "alpha": 3.0}, "probe": "after_admission"},
-    "dgl lanes": {"lanes": 3, "seed": 3},
-    "dimpprob": {"policy": "dimpprob", "combine": "sum", "start_ts": 30},
-    "dimpprob history": {"policy": "dimpprob", "estimator": "history", "lanes": 3},
-    "rand": {"policy": "rand", "seed": 11, "columns": "ids"},
-    "age lanes": {"policy": "age", "lanes": 3, "probe": "after_admission"},
-    "prob window": {"policy": "prob", "estimator": "window", "probe": "after_admission"},
-    "additive share": {"policy": "additive", "memory": "15%", "lanes": 3},
+SETTINGS = SHARED | {
     "multiplicative": {"policy": "multiplicative", "combine": "product"},
-    "simp lanes": {"policy": "simp", "memory": "30%", "lanes": 3, "split": "expected"},
     "simp fixed": {"policy": "simp", "split": 0.8},
-    "simpprob one side": {
-        "policy": "simpprob", "memory": None, "memory_right": 4, "lanes": 3,
-    },
-    "uneven": {"policy": "simp", "memory": None, "memory_left": 0, "memory_right": "50%"},
-    "yield": {"policy": "yield", "lanes": 2, "estimator": "history", "params": {"sample": 8}},
     "recent": {"policy": "recent", "combine": "max"},
     "custom": {"policy": "custom"},
-    "exact": {"memory": None, "window": None, "window_left": 0, "window_right": 7},
-}  # fmt: skip
+}
 
 
 def cheapest(

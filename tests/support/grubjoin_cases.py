@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import naive_grubjoin as oracle
-import naive_vectors as vectors
 import numpy as np
 import pytest
-from multiway_cases import PREDICATES, random_streams, values
-from naive_multijoin import Tuple, band, distance, equi, inner
+from multiway_cases import MEETS, PREDICATES, random_streams, values
+from naive_multijoin import Tuple
 
 from engine.multiway.harvest.adapt import setting_of
 from engine.multiway.harvest.cpu_prober import CpuProber
@@ -22,16 +21,6 @@ from engine.runtime.jit import Floats
 from engine.runtime.randomness import uniforms
 from gpu_kernels.philox import PURPOSE_SHED, PURPOSE_SHRED
 
-MEETS = {
-    "equi": equi(),
-    "band": band(1.0),
-    "distance": distance(1.5),
-    "inner": inner(2.0),
-    "theta": lambda a, b: a[0] < b[0] + 1.0,
-    "cosine": vectors.meets("cosine", 0.8),
-    "dense": vectors.meets("inner", 4.0),
-    "keyed": vectors.keyed(vectors.meets("cosine", 0.7)),
-}
 PURPOSES = {oracle.SHED: PURPOSE_SHED, oracle.SHRED: PURPOSE_SHRED}
 
 

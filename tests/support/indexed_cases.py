@@ -144,3 +144,10 @@ def both(seed: int, kind: str, sizes: tuple[int, ...], **given: Any) -> Done:
     )
     assert learnt.indexed.candidates.tolist() == operator.candidates.tolist()
     return found
+
+
+def both_by(probe: str, seed: int, kind: str, sizes: tuple[int, ...], **given: Any) -> Done:
+    """Run a join by scans or by the index."""
+    if probe == "index":
+        return both(seed, kind, sizes, **given)
+    return grubjoin_cases.both(seed, kind, sizes, **given)

@@ -71,9 +71,9 @@ def streams(folder: Path, seed: int = 1, rows: int = 150, **shape: int) -> Strea
     return Streams(*sides, folder)
 
 
-def arguments(folder: Path, **options: Any) -> list[str]:
-    """Return the command line of a replay in `folder`; None leaves an option out."""
-    settled = {
+def options_in(folder: Path) -> dict[str, Any]:
+    """Return the options of a command in `folder`."""
+    return {
         "engine": "local",
         "left": folder / "left.parquet",
         "right": folder / "right.parquet",
@@ -85,9 +85,13 @@ def arguments(folder: Path, **options: Any) -> list[str]:
         "out": folder / "out",
         "report": folder / "report.json",
         "cache": folder / "cache",
-        "policy": None if options.get("plan") else "dgl",
-    } | options
-    return line_of("replay", settled)
+    }
+
+
+def arguments(folder: Path, **options: Any) -> list[str]:
+    """Return the command line of a replay in `folder`; None leaves an option out."""
+    policy = {"policy": None if options.get("plan") else "dgl"}
+    return line_of("replay", options_in(folder) | policy | options)
 
 
 class Result(NamedTuple):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
+import naive_multijoin as oracle
+import naive_vectors as vectors
 import numpy as np
 
 from engine.multiway.loops.layout import room
@@ -24,6 +26,17 @@ PREDICATES = {
     "dense": Predicate("inner", ("v",), 4.0, dense=True),
     "keyed": Predicate("cosine", ("v",), 0.7, equal=("k",)),
 }
+MEETS: dict[str, Callable[[Any, Any], bool]] = {
+    "equi": oracle.equi(),
+    "band": oracle.band(1.0),
+    "distance": oracle.distance(1.5),
+    "inner": oracle.inner(2.0),
+    "theta": lambda a, b: bool(a[0] < b[0] + 1.0),
+    "cosine": vectors.meets("cosine", 0.8),
+    "dense": vectors.meets("inner", 4.0),
+    "keyed": vectors.keyed(vectors.meets("cosine", 0.7)),
+}
+"""The same of the oracle."""
 
 
 def random_streams(

@@ -109,8 +109,8 @@ def case_arguments(case: Case) -> CaseArguments:
     return CaseArguments(settings, profile, tuple(budget), tuple(curves))
 
 
-def expected(case: Case) -> naive.Replay:
-    """Return what the oracle makes of a case."""
+def expected(case: Case, **given: Any) -> naive.Replay:
+    """Return what the oracle makes of a case; `given` are more of its arguments."""
     return naive.replay(
         case.left,
         case.right,
@@ -127,6 +127,7 @@ def expected(case: Case) -> naive.Replay:
         seed=case.seed,
         fact=case.fact,
         pooled=case.pooled,
+        **given,
     )
 
 
@@ -168,12 +169,7 @@ def keys_of(case: Case, left: StreamBatch, right: StreamBatch) -> Keys:
     )
 
 
-def run(case: Case, *, emit: bool = True, step: int | None = None, chunk: int = 4) -> Run:
-    """Replay a case in batches of `step` ticks (None: one batch)."""
-    return replayed(case, emit=emit, step=step, chunk=chunk)
-
-
-def replayed(
+def run(
     case: Case,
     *,
     emit: bool = True,
@@ -181,7 +177,7 @@ def replayed(
     chunk: int = 4,
     plan: RetentionPlan | None = None,
 ) -> Run:
-    """Replay a case in batches of `step` ticks, by its policy or by a plan."""
+    """Replay a case in batches of `step` ticks (None: one batch), by its policy or by a plan."""
     left, right = batch_of(case.left), batch_of(case.right)
     settings, profile, budget, curves = case_arguments(case)
     keys = keys_of(case, left, right)

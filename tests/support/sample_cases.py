@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import naive_sampling
 import pyarrow as pa
 import pyarrow.parquet as pq
-from job_cases import MEMORY, WINDOW, Rows
+from job_cases import MEMORY, WINDOW, Rows, options_in
 from naive_sampling import Sample
 from options_given import line_of
 
@@ -22,20 +22,7 @@ Row = tuple[int, int, int, float, float]
 
 def arguments(folder: Path, **options: Any) -> list[str]:
     """Return the command line of a sample in `folder`; None leaves an option out."""
-    settled = {
-        "engine": "local",
-        "left": folder / "left.parquet",
-        "right": folder / "right.parquet",
-        "on": "k",
-        "time": "t",
-        "importance": "i",
-        "window": WINDOW,
-        "memory": MEMORY,
-        "out": folder / "out",
-        "report": folder / "report.json",
-        "cache": folder / "cache",
-    } | options
-    return line_of("sample", settled)
+    return line_of("sample", options_in(folder) | options)
 
 
 class Result(NamedTuple):

@@ -32,6 +32,23 @@ DGL = {"policy": "dgl"}
 """Where none is named, archives take what short replays advise, and DataFrames `yield`."""
 ROWS = 250
 BASE = dt.datetime(2024, 3, 31, 0, 30, tzinfo=dt.UTC)
+SETTINGS: dict[str, dict[str, Any]] = {
+    "dgl": {},
+    "dgl lanes": {"lanes": 3, "seed": 3},
+    "dgl beta": {"params": {"beta": 0.01, "alpha": 3.0}, "probe": "after_admission"},
+    "dimpprob": {"policy": "dimpprob", "combine": "sum", "start_ts": 30},
+    "dimpprob history": {"policy": "dimpprob", "estimator": "history", "lanes": 3},
+    "rand": {"policy": "rand", "seed": 11, "columns": "ids"},
+    "age lanes": {"policy": "age", "lanes": 3, "probe": "after_admission"},
+    "prob window": {"policy": "prob", "estimator": "window", "probe": "after_admission"},
+    "additive share": {"policy": "additive", "memory": "15%", "lanes": 3},
+    "simp lanes": {"policy": "simp", "memory": "30%", "lanes": 3, "split": "expected"},
+    "one side": {"policy": "simpprob", "memory": None, "memory_right": 4, "lanes": 3},
+    "uneven": {"policy": "simp", "memory": None, "memory_left": 0, "memory_right": "50%"},
+    "yield": {"policy": "yield", "lanes": 2, "estimator": "history", "params": {"sample": 8}},
+    "exact": {"memory": None, "window": None, "window_left": 0, "window_right": 7},
+}
+"""Of replays that Spark is to make as archives are replayed."""
 
 
 def job(folder: Path, out: Path | None, cache: Path, **options: Any) -> JobOptions:

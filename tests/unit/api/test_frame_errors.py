@@ -31,7 +31,8 @@ PLAIN = pa.table({"t": [1, 2], "k": [1, 2]})
 def test_two_columns_of_one_name_are_refused(name: str) -> None:
     twice = pa.table([[1, 2], [1, 2], [5, 6]], names=["t", "k", "k"])
     for sides, side in (((twice, PLAIN), "left"), ((PLAIN, twice), "right")):
-        with pytest.raises(InputError, match=rf"^the {side} table has more than one column k: rename"):
+        message = rf"^the {side} table has more than one column k: rename"
+        with pytest.raises(InputError, match=message):
             TASKS[name](*sides)
 
 

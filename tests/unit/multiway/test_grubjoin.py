@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import indexed_cases
 import numpy as np
 import pytest
-from grubjoin_cases import Done, both, check
+from grubjoin_cases import both, check
+from indexed_cases import both_by
 from interpreted_too import only_interpreted
 from multiway_cases import PREDICATES, random_streams
 
@@ -20,48 +20,50 @@ from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import windows_of
 from engine.runtime.errors import SpecError
 
-Run = Callable[..., Done]
-WAYS = [*((both, kind) for kind in PREDICATES), *((indexed_cases.both, kind) for kind in INDEXED)]
-"""By scans and by indexes."""
+WAYS = [*(("scan", kind) for kind in PREDICATES), *(("index", kind) for kind in INDEXED)]
 
 
-@pytest.mark.parametrize(("run", "kind"), WAYS)
+@pytest.mark.parametrize(("probe", "kind"), WAYS)
 @pytest.mark.parametrize("graph", ["clique", "star"])
 @pytest.mark.parametrize("seed", range(4))
-def test_with_nothing_shed_it_is_the_exact_join(run: Run, kind: str, graph: str, seed: int) -> None:
+def test_with_nothing_shed_it_is_the_exact_join(
+    probe: str, kind: str, graph: str, seed: int
+) -> None:
     sizes = [(20, 25), (15, 12, 18), (9, 10, 8, 11)][seed % 3]
     # inner products reach the bound less often
     span = 20 if kind == "inner" else 60
-    done = run(seed, kind, sizes, graph=graph, basic_window=3, shred=0.3, adapt_every=7, span=span)
+    done = both_by(
+        probe, seed, kind, sizes, graph=graph, basic_window=3, shred=0.3, adapt_every=7, span=span
+    )
     check(*done)
     assert done[0].outputs
 
 
-@pytest.mark.parametrize(("run", "kind"), WAYS)
+@pytest.mark.parametrize(("probe", "kind"), WAYS)
 @pytest.mark.parametrize("throttle", [0.05, 0.1, 0.4, 0.7])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_fixed_throttle(run: Run, kind: str, throttle: float, seed: int) -> None:
+def test_a_fixed_throttle(probe: str, kind: str, throttle: float, seed: int) -> None:
     sizes = [(30, 35), (20, 22, 24), (12, 13, 14, 11)][seed]
     graph = ["star", "clique"][seed % 2]
-    done = run(
-        seed, kind, sizes, graph=graph, throttle=throttle, basic_window=3, shred=0.4,
+    done = both_by(
+        probe, seed, kind, sizes, graph=graph, throttle=throttle, basic_window=3, shred=0.4,
         adapt_every=9, combine=["sum", "mean", "max"][seed], start=5,
     )  # fmt: skip
     check(*done)
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize(("run", "kinds", "capacity"), [
-    *((both, list(PREDICATES), capacity) for capacity in (3.0, 12.0, 40.0)),
-    *((indexed_cases.both, INDEXED, capacity) for capacity in (5.0, 20.0, 60.0)),
+@pytest.mark.parametrize(("probe", "kinds", "capacity"), [
+    *(("scan", list(PREDICATES), capacity) for capacity in (3.0, 12.0, 40.0)),
+    *(("index", INDEXED, capacity) for capacity in (5.0, 20.0, 60.0)),
 ])  # fmt: skip
 def test_a_virtual_clock_with_small_buffers(
-    run: Run, kinds: Sequence[str], capacity: float, seed: int
+    probe: str, kinds: Sequence[str], capacity: float, seed: int
 ) -> None:
     kind = kinds[seed % len(kinds)]
     sizes = [(40, 45), (25, 22, 24), (14, 13, 14, 12)][seed % 3]
-    done = run(
-        seed, kind, sizes, capacity=capacity, per_second=[1.0, 3.0][seed % 2], basic_window=4,
+    done = both_by(
+        probe, seed, kind, sizes, capacity=capacity, per_second=[1.0, 3.0][seed % 2], basic_window=4,
         buffer=1 + seed % 4, shred=0.5, adapt_every=6, boost=1.5,
         admission=["all", "conserve"][seed % 2],
     )  # fmt: skip

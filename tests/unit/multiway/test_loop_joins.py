@@ -7,10 +7,9 @@ from itertools import chain
 from typing import Any
 
 import naive_multijoin as naive
-import naive_vectors as vectors
 import numpy as np
 import pytest
-from multiway_cases import PREDICATES, LoopsResult, random_streams, run_method, values
+from multiway_cases import MEETS, PREDICATES, LoopsResult, random_streams, run_method, values
 
 from engine.multiway.loops.method import METHODS, LoopsSettings
 from engine.multiway.loops.run import LoopsRun
@@ -18,16 +17,6 @@ from engine.multiway.streams import MultiStreams, Windows, no_attributes, window
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import FOREVER
 
-MEETS = {
-    "equi": naive.equi(),
-    "band": naive.band(1.0),
-    "distance": naive.distance(1.5),
-    "inner": naive.inner(2.0),
-    "theta": lambda a, b: bool(a[0] < b[0] + 1.0),
-    "cosine": vectors.meets("cosine", 0.8),
-    "dense": vectors.meets("inner", 4.0),
-    "keyed": vectors.keyed(vectors.meets("cosine", 0.7)),
-}
 HASHED = {name for name, method in METHODS.items() if method.hashed != "none"}
 COUNTERS = ("comparisons", "visits", "insertions", "expirations", "accesses", "peak")
 

@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-import naive_vectors as vectors
 import numpy as np
 import pytest
-from multiway_cases import PREDICATES, random_streams, values
-from naive_multijoin import Tuple, band, distance, equi, exact, inner
+from multiway_cases import MEETS, PREDICATES, random_streams, values
+from naive_multijoin import Tuple, band, distance, exact
 
 import engine.multiway.exact.plan as planning
 from engine.multiway.exact import ExactJoin
@@ -25,16 +24,6 @@ from engine.multiway.streams import (
 from engine.runtime.errors import InputError, SpecError
 from gpu_kernels.combine import COMBINES
 
-MEETS: dict[str, Callable[[Any, Any], bool]] = {
-    "equi": equi(),
-    "band": band(1.0),
-    "distance": distance(1.5),
-    "inner": inner(2.0),
-    "theta": lambda a, b: bool(a[0] < b[0] + 1.0),
-    "cosine": vectors.meets("cosine", 0.8),
-    "dense": vectors.meets("inner", 4.0),
-    "keyed": vectors.keyed(vectors.meets("cosine", 0.7)),
-}
 SIZES = ((40, 35), (22, 0, 13), (16, 17, 15), (9, 8, 10, 9), (6, 7, 6, 5, 6))
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from itertools import permutations
 
 import naive_multijoin as oracle
-import naive_vectors as vectors
 import numpy as np
 import pytest
-from multiway_cases import PREDICATES, random_streams, values
+from multiway_cases import MEETS, PREDICATES, random_streams, values
 
 from engine.jobs.multijoin.orders import harvest_orders, loops_orders, statistics_of
 from engine.multiway.measure import measure
@@ -31,17 +30,6 @@ from engine.multiway.streams import (
 from engine.options.multijoin import Loops
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import kernel
-
-MEETS = {
-    "equi": oracle.equi(),
-    "band": oracle.band(1.0),
-    "distance": oracle.distance(1.5),
-    "inner": oracle.inner(2.0),
-    "theta": lambda a, b: a[0] < b[0] + 1.0,
-    "cosine": vectors.meets("cosine", 0.8),
-    "dense": vectors.meets("inner", 4.0),
-    "keyed": vectors.keyed(vectors.meets("cosine", 0.7)),
-}
 
 
 @kernel

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-import naive
 import numpy as np
 import pytest
-from replay_cases import Case, apart, batch_of, busy, case_arguments, pooled
+from replay_cases import Case, apart, batch_of, busy, case_arguments, expected, pooled
 from thorough import THOROUGH, guarded, of_each_kind
 
 from engine.lanes.profile import LaneProfile, profile_side
@@ -51,12 +50,7 @@ def pairs_of(left: StreamBatch, right: StreamBatch, windows: tuple[int, int]) ->
 
 
 def check(case: Case, emit: bool = True, *, ranked: bool = False) -> None:
-    ref = naive.replay(
-        case.left, case.right, window_left=case.windows[0], window_right=case.windows[1],
-        budget_left=case.budgets[0], budget_right=case.budgets[1], policy=case.policy,
-        params=case.params, estimator=case.estimator, probe=case.probe, combine_name=case.combine,
-        start_ts=case.start_ts, seed=case.seed, pooled=case.pooled, meets=meets,
-    )  # fmt: skip
+    ref = expected(case, meets=meets)
     left, right = batch_of(case.left), batch_of(case.right)
     settings, profile, budget, curves = case_arguments(case)
     lane = LaneReplay(settings, profile, budget, curves=curves, emit=emit, chunk=4, spares=SPARES)

@@ -6,7 +6,7 @@ from bisect import bisect_left
 
 import numpy as np
 import pytest
-from replay_cases import Case, batch_of, busy, replayed, run
+from replay_cases import Case, batch_of, busy, run
 
 from engine.policies import POLICIES
 from engine.replay.ranks import RetentionPlan
@@ -36,7 +36,7 @@ def test_following_what_a_replay_did_gives_its_rows(policy: str) -> None:
         case = busy(policy, seed)
         ref = run(case, step=1)
         for step in (1, 7, None):
-            comp = replayed(case, step=step, plan=plan_of(case))
+            comp = run(case, step=step, plan=plan_of(case))
             assert comp.outputs == ref.outputs
             assert comp.peaks == ref.peaks
             if step == 1:
@@ -47,4 +47,4 @@ def test_a_plan_that_keeps_nothing_leaves_simultaneous_matches() -> None:
     case = busy("prob", 2)
     ref = run(case._replace(budgets=(0, 0)))
     never = RetentionPlan(*(np.zeros(batch_of(side).ts.size) for side in (case.left, case.right)))
-    assert replayed(case, plan=never).outputs == ref.outputs
+    assert run(case, plan=never).outputs == ref.outputs
