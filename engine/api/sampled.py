@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Unpack
+from typing import Unpack
 
 import pyarrow as pa
 
@@ -22,8 +22,7 @@ from engine.options import where
 from engine.options.profile import PROFILE, Profile, ProfileOutput, profile_of
 from engine.options.replay import job_of
 from engine.options.sample import SAMPLE, sample_of
-from engine.report.profile_charts import profile_shown
-from engine.report.profile_plots import figure_of as profile_figure
+from engine.report.profile_charts import figure_of, profile_shown
 from engine.report.sample_table import sample_shown
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
 
@@ -141,14 +140,7 @@ def profile(
         for side, stream in zip(("left", "right"), made.streams, strict=True)
         for number, matches in enumerate(stream.age.buckets)
     ]
-    found = ProfileFound(
-        pa.Table.from_pylist(curves),
-        profile_shown(made),
-        drawn=partial(_profile_plot, made),
-    )
+    table = pa.Table.from_pylist(curves)
+    found = ProfileFound(table, profile_shown(made), drawn=partial(figure_of, made))
     found.profile = made
     return found
-
-
-def _profile_plot(made: ArrivalProfile, name: str = "age_curves") -> Any:  # noqa: ANN401
-    return profile_figure(made, name)

@@ -1,20 +1,24 @@
-"""Plots of a profile as data: age curves, key frequencies, lags, drift, and recall by memory."""
+"""Plots of a profile: recall by memory, age curves, drift, lags, and key frequencies."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from engine.models.profile.advice import MODELS
 from engine.models.profile.model import ArrivalProfile
+from engine.report import figures
 from engine.report.charts import Chart, Lines, Series
-from engine.report.profile_bins import ages_of, lags_of
-from engine.report.profile_plots import drift_of, matches_label, one_of
+from engine.report.profile_bins import Ages, ages_of, lags_of, rates_of
 from engine.report.profile_table import print_profile
 from engine.report.shown import Shown
-from engine.report.tables import time_scale
+from engine.report.tables import length, time_scale
+from engine.runtime.errors import chosen
 from engine.runtime.streams import SIDES
+from engine.runtime.uris import Place
 
 
 def profile_shown(profile: ArrivalProfile) -> Shown:
@@ -24,10 +28,23 @@ def profile_shown(profile: ArrivalProfile) -> Shown:
 
 
 def _charts(profile: ArrivalProfile) -> list[Chart]:
-    return [
-        *_recall(profile), *_ages(profile), *_drift(profile), *_lags(profile),
-        *_frequencies(profile),
-    ]  # fmt: skip
+    return [chart for made in PLOTS.values() for chart in made(profile)]
+
+
+def figure_of(profile: ArrivalProfile, name: str = "age_curves") -> Any:  # noqa: ANN401 - matplotlib's
+    """Return one of `PLOTS` as a figure."""
+    return figures.figure_of(PLOTS[chosen("plot", name, [*PLOTS])](profile))
+
+
+def draw(profile: ArrivalProfile, folder: Place) -> list[Place]:
+    """Draw every plot as PNG and SVG.
+
+    Raises
+    ------
+    OutputError
+        If one cannot be written.
+    """
+    return figures.save_each(((name, figure_of(profile, name)) for name in PLOTS), folder)
 
 
 def _recall(profile: ArrivalProfile) -> list[Chart]:
@@ -43,9 +60,11 @@ def _recall(profile: ArrivalProfile) -> list[Chart]:
         for kind in ("best", "even")
     ]
     xs = [*(own["percent"] for own in points), 100]
+    fits = profile.fit["model"]
+    title = "Expected recall by memory" + (f": the {fits} model fits better" if fits else "")
     return [
-        Lines("Expected recall by memory", "memory (% of what the exact join needs)", "recall (%)",
-              xs, series, percent=True)
+        Lines(title, "memory (% of what the exact join needs)", "recall (%)", xs, series,
+              percent=True)
     ]  # fmt: skip
 
 
@@ -56,32 +75,58 @@ def _ages(profile: ArrivalProfile) -> list[Chart]:
         bins = ages_of(profile, SIDES.index(side))
         edges = (bins.edges * scale).tolist()
         title = f"Age curve of {side}: {stream.age.matches:.3g} matches a tuple"
-        matches = [Series("matches", bins.heights(stream.age.buckets))]
-        label = matches_label(bins, scale, unit)
-        charts.append(Lines(title, f"age ({unit})", label, edges, matches, steps=True))
+        if stream.age.matches:
+            title += f", k_opt {length(stream.age.k_opt, profile.unit)}"
+        series = [Series("matches", bins.heights(stream.age.buckets))]
+        for name in ("monitor", "retain"):
+            found = (profile.online[name] or {}).get(side)
+            if found and found["buckets"]:
+                label = f"{name}: {found['tuples']:,} tuples"
+                series.append(Series(label, bins.heights(found["buckets"])))
+        label = _matches_label(bins, scale, unit)
+        charts.append(Lines(title, f"age ({unit})", label, edges, series, steps=True))
     return charts
 
 
+def _matches_label(bins: Ages, scale: float, unit: str) -> str:
+    """Return what the height of an age curve is."""
+    if bins.even:
+        return "matches a tuple in a bucket"
+    return f"matches a tuple in {bins.wide * scale:.3g} {unit} of age"
+
+
+def _one_of(unit: str) -> str:
+    """Return a unit as it stands behind "a"."""
+    return unit if " " in unit or len(unit) < 3 else unit.removesuffix("s")
+
+
 def _drift(profile: ArrivalProfile) -> list[Chart]:
-    length, unit = time_scale(max(1, profile.ticks), profile.unit)
+    span, unit = time_scale(max(1, profile.ticks), profile.unit)
     scale, of_age = time_scale(max(1, *profile.windows), profile.unit)
     bins = profile.streams[0].drift
     if not bins or profile.span is None:
         return []
     begin = profile.span[0]
-    xs = [((own["from"] + own["to"]) / 2 - begin) * length for own in bins]
+    xs = [((own["from"] + own["to"]) / 2 - begin) * span for own in bins]
     panels = (
-        ("rate", 1 / length, "Rate over time", f"tuples a {one_of(unit)}"),
+        ("rate", 1 / span, "Rate over time", f"tuples a {_one_of(unit)}"),
         ("mean_age", scale, "Age of the stored tuple at matches", f"mean age ({of_age})"),
         ("key_distance", 1.0, "Change of key shares over time", "L1 distance, 0 to 2"),
     )
     return [
         Lines(title, f"time since the first tuple ({unit})", y, xs, [
             Series(side, [None if own is None else factor * own for own in values])
-            for side, values in zip(SIDES, drift_of(profile, name), strict=True)
+            for side, values in zip(SIDES, _drift_of(profile, name), strict=True)
         ])
         for name, factor, title, y in panels
     ]  # fmt: skip
+
+
+def _drift_of(profile: ArrivalProfile, name: str) -> list[list[float | None]]:
+    """Return a field of each side's time bins."""
+    if name == "rate":
+        return [rates_of(profile, side) for side in range(len(SIDES))]
+    return [[own[name] for own in stream.drift] for stream in profile.streams]
 
 
 def _lags(profile: ArrivalProfile) -> list[Chart]:
@@ -96,7 +141,7 @@ def _lags(profile: ArrivalProfile) -> list[Chart]:
         heights[same] = None  # so thin a bin would be the only one that is seen
         title += f", without {matches[same]:,} simultaneous ones"
     return [
-        Lines(title, f"right.ts - left.ts ({unit})", f"matches a {one_of(unit)} of lag",
+        Lines(title, f"right.ts - left.ts ({unit})", f"matches a {_one_of(unit)} of lag",
               (edges * scale).tolist(), [Series("matches", heights)], steps=True)
     ]  # fmt: skip
 
@@ -111,7 +156,8 @@ def _frequencies(profile: ArrivalProfile) -> list[Chart]:
             continue
         ranks = np.arange(1, ranked.size + 1)
         shown = np.unique(np.geomspace(1, ranked.size, 120).astype(np.int64)) - 1
-        series = [Series("counted", ranked[shown].tolist())]
+        counted = "counted" if profile.frequencies.kind == "exact" else "sketched"
+        series = [Series(counted, ranked[shown].tolist())]
         if stream.zipf_exponent is not None:
             weights = ranks.astype(np.float64) ** -stream.zipf_exponent
             fitted = (ranked.sum() * weights / weights.sum())[shown]
@@ -122,3 +168,12 @@ def _frequencies(profile: ArrivalProfile) -> list[Chart]:
                   log_x=True, log_y=True)
         )  # fmt: skip
     return charts
+
+
+PLOTS: Mapping[str, Callable[[ArrivalProfile], list[Chart]]] = {
+    "recall": _recall,
+    "age_curves": _ages,
+    "drift": _drift,
+    "correlation": _lags,
+    "key_frequencies": _frequencies,
+}

@@ -63,8 +63,8 @@ def test_a_virtual_clock_with_small_buffers(
     kind = kinds[seed % len(kinds)]
     sizes = [(40, 45), (25, 22, 24), (14, 13, 14, 12)][seed % 3]
     done = both_by(
-        probe, seed, kind, sizes, capacity=capacity, per_second=[1.0, 3.0][seed % 2], basic_window=4,
-        buffer=1 + seed % 4, shred=0.5, adapt_every=6, boost=1.5,
+        probe, seed, kind, sizes, capacity=capacity, per_second=[1.0, 3.0][seed % 2],
+        basic_window=4, buffer=1 + seed % 4, shred=0.5, adapt_every=6, boost=1.5,
         admission=["all", "conserve"][seed % 2],
     )  # fmt: skip
     check(*done)

@@ -9,8 +9,7 @@ import pytest
 import winnow
 from engine.report.charts import Lines
 from engine.report.profile_bins import ages_of, lags_of, rates_of
-from engine.report.profile_charts import profile_shown
-from engine.report.profile_plots import figure_of
+from engine.report.profile_charts import figure_of, profile_shown
 
 SECOND = 1_000_000
 
