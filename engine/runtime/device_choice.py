@@ -77,55 +77,36 @@ def wanted_device(option: str, executor: Executor | None = None) -> Wanted:
 
 
 def prefer_gpu(wanted: Wanted, lanes: int, cores: int = 0) -> Wanted:
-    """Return the GPU only where enough lanes run at once for it to be faster.
+    """Return the GPU only where enough lanes are replayed at once for it to be faster.
 
     One team of threads replays a lane, instant by instant, more slowly than a core does; thousands
     of lanes at once make a GPU fast.
-
-    Parameters
-    ----------
-    wanted : Wanted
-        Left alone if the GPU was demanded.
-    lanes : int
-        Replayed at once.
-    cores : int, optional
-        CPU cores to compare with; by default those of this process.
     """
     return _preferred(wanted, f"{lanes} replays at once are", lanes, LANES_A_CORE, cores)
 
 
 def prefer_gpu_count(wanted: Wanted, tuples: int, cores: int = 0) -> Wanted:
-    """Return the GPU only where exact joins are large enough to be counted faster there.
-
-    Parameters
-    ----------
-    wanted : Wanted
-        Left alone if the GPU was demanded.
-    tuples : int
-        Of both streams.
-    cores : int, optional
-        CPU cores to compare with; by default those of this process.
-    """
+    """Return the GPU only where exact joins have enough tuples to be counted faster there."""
     return _preferred(wanted, f"{tuples} tuples to count are", tuples, COUNTED_A_CORE, cores)
 
 
-def prefer_gpu_tiles(wanted: Wanted, products: int, cores: int = 0) -> Wanted:
-    """Return the GPU only where products of vectors are enough to be made faster there.
+def prefer_gpu_tiles(wanted: Wanted, products: int) -> Wanted:
+    """Return the GPU only where there are enough products of vectors to be made faster there."""
+    what = f"{products:,} multiplications of vectors are"
+    return _preferred(wanted, what, products, MULTIPLIED_A_CORE)
+
+
+def _preferred(wanted: Wanted, what: str, size: int, a_core: int, cores: int = 0) -> Wanted:
+    """Return the GPU if it was demanded or there is enough to do for so many cores.
 
     Parameters
     ----------
     wanted : Wanted
-        Left alone if the GPU was demanded.
-    products : int
-        Multiplications of numbers.
-    cores : int, optional
-        CPU cores to compare with; by default those of this process.
+    what, size, a_core : str, int, int
+        The work; how much it is, and how much is enough for each core.
+    cores : int
+        CPU cores to compare with; 0: those of this process.
     """
-    what = f"{products:,} multiplications of vectors are"
-    return _preferred(wanted, what, products, MULTIPLIED_A_CORE, cores)
-
-
-def _preferred(wanted: Wanted, what: str, size: int, a_core: int, cores: int) -> Wanted:
     cores = cores or len(os.sched_getaffinity(0))
     if wanted.demanded or wanted.choice.device != ON_GPU or size >= a_core * cores:
         return wanted
