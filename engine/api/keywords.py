@@ -86,8 +86,10 @@ def _listing(
     function: Callable[P, R], fixed: list[inspect.Parameter], options: list[Option]
 ) -> Callable[P, R]:
     """Give a function a signature and a help that list options."""
+    by_name = inspect.Parameter.KEYWORD_ONLY
+    listed = [inspect.Parameter(own.name, by_name, default=own.default) for own in options]
     function.__signature__ = inspect.signature(function).replace(  # type: ignore[attr-defined]
-        parameters=[*fixed, *(_parameter(option) for option in options)]
+        parameters=[*fixed, *listed]
     )
     function.__doc__ = _documented(function.__doc__ or "", options)
     return function
@@ -149,10 +151,6 @@ def _written(name: str, value: object) -> str:
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
     return name
-
-
-def _parameter(option: Option) -> inspect.Parameter:
-    return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default)
 
 
 def _documented(text: str, options: list[Option]) -> str:

@@ -50,7 +50,7 @@ def _order(lane: Lanes, at: Ints, order: Order) -> None:
 
 
 @compiled
-def _scatter(lane: Lanes, at: Ints, values: Ints, out: Ints) -> None:
+def _scatter(lane: Lanes, at: Ints, values: Ints | Floats, out: NDArray[Any]) -> None:
     for i in range(lane.size):
         place = at[lane[i]]
         out[nth(place)] = values[i]
@@ -62,14 +62,6 @@ def _scatter_offsets(lane: Lanes, at: Ints, values: Ints, base: int, out: NDArra
     for i in range(lane.size):
         place = at[lane[i]]
         out[nth(place)] = values[i] - base
-        at[lane[i]] = place + 1
-
-
-@compiled
-def _scatter_short(lane: Lanes, at: Ints, values: Floats, out: NDArray[Any]) -> None:
-    for i in range(lane.size):
-        place = at[lane[i]]
-        out[nth(place)] = values[i]
         at[lane[i]] = place + 1
 
 
@@ -122,7 +114,7 @@ def in_lanes(values: NDArray[Any], encoding: Encoding, lane: Lanes, counts: Ints
     if encoding.kind == OFFSETS:
         _scatter_offsets(lane, at, values, encoding.base, out)
     elif encoding.kind in (SINGLES, WHOLE):
-        _scatter_short(lane, at, values, out)
+        _scatter(lane, at, values, out)
     else:
         _scatter(lane, at, values.view(np.int64), out.view(np.int64))
     return out

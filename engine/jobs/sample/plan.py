@@ -16,6 +16,7 @@ from engine.jobs.age_curves import measured_curves
 from engine.jobs.frame import JobLanes
 from engine.jobs.lane_stats import JobStats, lane_stats
 from engine.jobs.split import LaneModels, lane_budgets
+from engine.jobs.sweep.sampled import sample_groups
 from engine.lanes.manifest import Prepared
 from engine.lanes.profile import LaneProfile, SideProfile
 from engine.models.profile.model import ArrivalProfile
@@ -31,7 +32,6 @@ from engine.sampling.fractions import (
     choose,
 )
 from engine.sampling.model import Known, LaneModel, ModelTask, Recipe, model_lane
-from engine.sampling.sizes import floor_of
 from engine.sampling.values import LaneSums, ValuesTask, columns_of, sum_values, values_of
 
 BUCKETS = 100
@@ -148,11 +148,8 @@ class Planner:
     def _recipe(self, base: Recipe, own: list[int], sums: list[LaneSums]) -> Recipe:
         if sums:
             base = replace(base, values=values_of(self._valued, sums))
-        sides = [[self.profiles[i][side] for i in own] for side in (0, 1)]
-        some = [profile for side in sides for profile in side if profile.rows]
-        left, right = (_floor(side) for side in sides)
-        first, last = min(p.first_ts for p in some), max(p.last_ts for p in some)
-        return replace(base, first=first, last=last, floors=(left, right))
+        [group] = sample_groups([own], self.profiles)
+        return replace(base, first=group.first, last=group.last, floors=group.floors)
 
     def _limits(self, peaks: Pair) -> Limits:
         """Return what a group may keep."""
@@ -231,10 +228,6 @@ def profile_curves(
             "streams with these windows"
         )
     return profile.curve(0), profile.curve(1)
-
-
-def _floor(sides: Sequence[SideProfile]) -> float:
-    return floor_of([side.rows for side in sides], [side.mean_importance for side in sides])
 
 
 def _together(pairs: Sequence[Pair]) -> Pair:

@@ -10,7 +10,7 @@ from engine.jobs.sweep.advice import Advice, kind_of
 from engine.jobs.sweep.panels import Panels
 from engine.jobs.sweep.rows import Row
 from engine.policies import POLICIES, SAMPLING
-from engine.report.figures import blank, save_each
+from engine.report.figures import blank, plain, save_each
 from engine.runtime.uris import Place
 
 FEW_LINES = 6
@@ -275,10 +275,7 @@ def _axes(
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axis.set_ylim(bottom=0)
-    axis.grid(visible=True, color="#DDDDDD", linewidth=0.6)
-    axis.set_axisbelow(True)
-    for side in ("top", "right"):
-        axis.spines[side].set_visible(False)
+    plain(axis, "", "", "")
 
 
 def _targets(
