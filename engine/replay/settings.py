@@ -33,7 +33,7 @@ class PolicySettings:
 
     policy: str | Policy | None = None
     """A name from then on. None: an exact join."""
-    parameters: Mapping[str, Value] = field(default_factory=dict)
+    parameters: dict[str, Value] = field(default_factory=dict)
     """The policy's own."""
     estimator: str = "memory"
     """{"memory", "window", "history"}."""
