@@ -32,7 +32,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 from reproduce.record import write
 
-from engine import estimate_archives, replay_archives, sample_archives
+import winnow
+from engine import replay_archives, sample_archives
 from engine.jobs.estimate import plan
 from engine.report.envelope import versions
 
@@ -217,7 +218,7 @@ def coverage(join: Join, seeds: int, folder: Path) -> dict[str, Any]:
         "time": "ts", "importance": "importance", "window": join.window,
     }  # fmt: skip
     asked = texts(join)
-    truth = estimate_archives(**given, aggregates=asked, within=1e-9)
+    truth = winnow.estimate(**given, aggregates=asked, within=1e-9)
     outputs = truth.aggregates["count"]["estimate"][0].as_py()
     found: dict[str, Any] = {"outputs": outputs, "seeds": seeds}
     kinds: dict[str, tuple[list[str], dict[str, Any]]] = {
@@ -255,8 +256,8 @@ def compared(rows: int, folder: Path) -> dict[str, Any]:
     In processor seconds, which other work on the machine hardly changes.
     """
     given = {**written("even", rows, 1000, folder), "window": 200}
-    estimate_archives(**given, read="2%")  # compiles
-    took, own = measured(lambda: estimate_archives(**given, within=1e-9))
+    winnow.estimate(**given, read="2%")  # compiles
+    took, own = measured(lambda: winnow.estimate(**given, within=1e-9))
     truth = own.aggregates["count(*)"]["estimate"][0].as_py()
     found: dict[str, Any] = {"rows": rows, "exact by winnow estimate": [took["processor"], 0.0]}
 
@@ -270,7 +271,7 @@ def compared(rows: int, folder: Path) -> dict[str, Any]:
         print(name, found[name], flush=True)
 
     def estimated(seed: int, read: str) -> float:
-        table = estimate_archives(**given, read=read, seed=seed).aggregates["count(*)"]
+        table = winnow.estimate(**given, read=read, seed=seed).aggregates["count(*)"]
         return float(table["estimate"][0].as_py())
 
     def sampled(seed: int, memory: str, cache: Path) -> float:

@@ -31,7 +31,8 @@ from peers.duckdb_sql import query
 from peers.workloads import Workload
 from reproduce.record import write
 
-from engine import estimate_archives, replay_archives
+import winnow
+from engine import replay_archives
 from engine.report.envelope import versions
 
 PLACE = Path(__file__).parent / "results" / "estimate.json"
@@ -94,12 +95,12 @@ def written(kind: str, rows: int, group: int, folder: Path) -> dict[str, Any]:
 def cost(kind: str, rows: int, folder: Path, *, exact: bool) -> dict[str, Any]:
     """Time estimates of archives of so many rows a side, and exact joins."""
     given = {**written(kind, rows, GROUP, folder), "window": WINDOW}
-    estimate_archives(**given, aggregates=ASKED, read="2%")  # compiles
+    winnow.estimate(**given, aggregates=ASKED, read="2%")  # compiles
     found: dict[str, Any] = {"rows": rows}
     asked = [("within 1%", "1%"), ("within 0.1%", "0.1%"), ("exact", 1e-9)]
     for name, within in asked if exact else asked[:2]:
         took, own = measured(
-            lambda within=within: estimate_archives(**given, aggregates=ASKED, within=within)
+            lambda within=within: winnow.estimate(**given, aggregates=ASKED, within=within)
         )
         report = own.report
         [count] = own.aggregates["count"].to_pylist()

@@ -60,7 +60,7 @@ class Remembering(SerialExecutor):
 
 
 def estimates(given: dict[str, Any], seeds: int, executor: Remembering) -> Iterator[Drawn]:
-    """Yield what `engine.estimate_archives` finds with each seed; without its report."""
+    """Yield what `winnow.estimate` finds with each seed; without its report."""
     options = estimate_of(ESTIMATE.from_keywords(given))
     with tempfile.TemporaryDirectory() as folder:
         if options.base.exact:

@@ -21,11 +21,7 @@ from estimate_draws import Remembering
 from reproduce.record import write
 
 import winnow
-from engine import (
-    estimate_archives,
-    estimate_streams,
-    replay_archives,
-)
+from engine import replay_archives
 from engine.report.envelope import versions
 
 PLACE = Path(__file__).parent / "results" / "estimate_joins.json"
@@ -127,9 +123,8 @@ def measured(case: Case, seeds: int, folder: Path) -> dict[str, Any]:
     options |= {"aggregates": AGGREGATES, "executor": Remembering()}
 
     def estimated(**how: Any) -> Any:  # noqa: ANN401 - an estimate's
-        if several:
-            return estimate_streams(paths, **options, **how)
-        return estimate_archives(**paths, **options, **how)
+        own = {"left": paths} if several else paths
+        return winnow.estimate(**own, **options, **how)
 
     whole = estimated(within=1e-9)
     if whole.report["how"] != "exact join":

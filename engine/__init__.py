@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from engine.api.bound import bound_archives
-    from engine.api.estimate import EstimateResult, estimate_archives, estimate_streams
     from engine.api.lookup import lookup_archives
     from engine.api.replay import replay_archives
     from engine.api.sample import SampleResult, sample_archives
@@ -20,13 +19,12 @@ if TYPE_CHECKING:
     from engine.multiway.predicate import register_theta
 
 __all__ = [
-    "ArrivalProfile", "EstimateResult", "SampleResult", "bound_archives", "estimate_archives",
-    "estimate_streams", "lookup_archives", "register_theta", "replay_archives", "sample_archives",
+    "ArrivalProfile", "SampleResult", "bound_archives", "lookup_archives", "register_theta",
+    "replay_archives", "sample_archives",
 ]  # fmt: skip
 
 _MODULES = {
     "engine.api.bound": ("bound_archives",),
-    "engine.api.estimate": ("EstimateResult", "estimate_archives", "estimate_streams"),
     "engine.api.lookup": ("lookup_archives",),
     "engine.api.replay": ("replay_archives",),
     "engine.api.sample": ("SampleResult", "sample_archives"),
@@ -35,6 +33,8 @@ _MODULES = {
 }
 _INSTEAD = {
     "allocate_joins": "allocate",
+    "estimate_archives": "estimate",
+    "estimate_streams": "estimate",
     "multijoin_streams": "multijoin",
     "sweep_archives": "sweep",
     "profile_archives": "profile",

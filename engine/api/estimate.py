@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Unpack, overload
+from typing import Any, Unpack, overload
 
 import pyarrow as pa
 
 from engine.api.files import ORDER, Files, in_files
-from engine.api.frames import Frame, streams_in_arrow
+from engine.api.frames import Frame
 from engine.api.keywords import lists, takes
 from engine.api.result import Result, kind_of, moments
 from engine.api.tables import check_columns, temporary
 from engine.archives.moments import windows_timed
 from engine.jobs.estimate.report import Estimation
 from engine.jobs.estimate.run import run_estimate
-from engine.options import where
 from engine.options.by_stream import by_stream
 from engine.options.command import Given
 from engine.options.estimate import ESTIMATE, Estimate, estimate_of
@@ -31,128 +30,6 @@ from engine.runtime.executors import Executor, Progress, ThreadExecutor
 from engine.runtime.time_units import parse_instant
 
 _FACT_TIMES = "fact_begin", "fact_end", "fact_time"
-
-
-class EstimateResult(NamedTuple):
-    """What an estimate gives.
-
-    Attributes
-    ----------
-    aggregates : dict of str to pyarrow.Table
-        By its text, the estimates of each aggregate: window_begin, window_end (ticks; null without
-        ``every``), the group columns, estimate, low, high, standard_error, no_interval (why there
-        is no interval) and stretches (how many were joined).
-    report : dict
-        As the command line writes it.
-    """
-
-    aggregates: dict[str, pa.Table]
-    report: dict[str, Any]
-
-
-@takes(ESTIMATE)
-def estimate_archives(
-    left: where.PathLike,
-    right: where.PathLike,
-    *,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    **options: Unpack[Estimate],
-) -> EstimateResult:
-    """Estimate totals of the join of two archives as ``winnow estimate`` does.
-
-    Parameters
-    ----------
-    left, right : path
-        File, folder or glob of Parquet that is sorted by time.
-    executor : Executor, optional
-        Where stretches are joined; by default on threads. `spark_plugin.executor.SparkExecutor`
-        spreads them over a Spark session.
-    progress : callable, optional
-        Called as ``progress(stage, done, total)``.
-    **options
-        As ``winnow estimate`` has them.
-
-    Returns
-    -------
-    EstimateResult
-
-    Raises
-    ------
-    WinnowError
-        If an option is invalid, an archive cannot be read in stretches, or the plot cannot be
-        written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> import pyarrow.parquet as pq
-    >>> rng, folder = np.random.default_rng(0), tempfile.mkdtemp()
-    >>> for name in ("left", "right"):
-    ...     rows = {"t": np.arange(100_000), "k": rng.integers(0, 50, 100_000)}
-    ...     pq.write_table(pa.table(rows), f"{folder}/{name}.parquet", row_group_size=200)
-    >>> found = estimate_archives(f"{folder}/left.parquet", f"{folder}/right.parquet", on="k",
-    ...                           time="t", window=20, within="5%")
-    >>> found.report["how"], found.report["read"]["share"] < 0.5
-    ('sample', True)
-    >>> [line] = found.aggregates["count(*)"].to_pylist()
-    >>> line["low"] < 100_000 * 41 / 50 < line["high"]
-    True
-    """
-    given = ESTIMATE.from_keywords({**options, "left": left, "right": right})
-    found = run_estimate(estimate_of(given), executor or ThreadExecutor(), progress)
-    return EstimateResult(found.aggregates, found.report.content)
-
-
-@takes(ESTIMATE_STREAMS)
-def estimate_streams(
-    streams: Mapping[str, where.PathLike],
-    *,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    **options: Unpack[EstimateStreams],
-) -> EstimateResult:
-    """Estimate totals of the join of 2 to 8 archives as ``winnow estimate --stream`` does.
-
-    Parameters
-    ----------
-    streams : mapping of str to path
-        By name, in order: at equal times, tuples of an earlier stream arrive first. Each a file,
-        folder or glob of Parquet that is sorted by time.
-    executor, progress
-        As for `estimate_archives`.
-    **options
-        As ``winnow estimate`` has them with streams; those of the join are as for
-        `winnow.multijoin`. Columns of aggregates are ``NAME.COLUMN``.
-
-    Returns
-    -------
-    EstimateResult
-
-    Raises
-    ------
-    WinnowError
-        If an option is invalid, or an archive cannot be read in stretches.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> import pyarrow.parquet as pq
-    >>> rng, folder, places = np.random.default_rng(0), tempfile.mkdtemp(), {}
-    >>> for name in ("a", "b", "c"):
-    ...     places[name] = f"{folder}/{name}.parquet"
-    ...     rows = {"t": np.arange(60_000), "v": rng.random(60_000)}
-    ...     pq.write_table(pa.table(rows), places[name], row_group_size=200)
-    >>> found = estimate_streams(places, predicate="band:v:0.1", time="t", window=5, within="10%")
-    >>> found.report["how"], found.report["read"]["share"] < 0.5
-    ('sample', True)
-    """
-    given = ESTIMATE_STREAMS.from_keywords(options)
-    asked = estimate_streams_of(streams_in_arrow(streams), given)
-    found = run_estimate(asked, executor or ThreadExecutor(), progress)
-    return EstimateResult(found.aggregates, found.report.content)
 
 
 class EstimateFound(Result):
@@ -202,6 +79,34 @@ def estimate(left: Any, right: Any = None, **options: Any) -> EstimateFound:
     ------
     WinnowError
         If an option is invalid, or an archive cannot be read in stretches.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import pyarrow.parquet as pq
+    >>> rng, folder = np.random.default_rng(0), tempfile.mkdtemp()
+    >>> for name in ("left", "right"):
+    ...     rows = {"t": np.arange(100_000), "k": rng.integers(0, 50, 100_000)}
+    ...     pq.write_table(pa.table(rows), f"{folder}/{name}.parquet", row_group_size=200)
+    >>> found = estimate(f"{folder}/left.parquet", f"{folder}/right.parquet", on="k",
+    ...                  time="t", window=20, within="5%")
+    >>> found.report["how"], found.report["read"]["share"] < 0.5
+    ('sample', True)
+    >>> [line] = found.aggregates["count(*)"].to_pylist()
+    >>> line["low"] < 100_000 * 41 / 50 < line["high"]
+    True
+
+    Three streams, which a predicate joins:
+
+    >>> rng, folder, places = np.random.default_rng(0), tempfile.mkdtemp(), {}
+    >>> for name in ("a", "b", "c"):
+    ...     places[name] = f"{folder}/{name}.parquet"
+    ...     rows = {"t": np.arange(60_000), "v": rng.random(60_000)}
+    ...     pq.write_table(pa.table(rows), places[name], row_group_size=200)
+    >>> found = estimate(places, predicate="band:v:0.1", time="t", window=5, within="10%")
+    >>> found.report["how"], found.report["read"]["share"] < 0.5
+    ('sample', True)
     """
     if not isinstance(left, Mapping):
         return _of_two(left, right, **options)

@@ -74,8 +74,8 @@ def _message(path: str, side: str, error: BaseException) -> str:
     reason = str(error).strip().split("\n")[0]
     if "from object to array" in reason:
         return (
-            f"the {side} archive: file {path} holds an array: write each of its objects on a line, as "
-            "`jq -c '.[]'` does"
+            f"the {side} archive: file {path} holds an array: write each of its objects on a line, "
+            "as `jq -c '.[]'` does"
         )
     return (
         f"the {side} archive: file {path} cannot be read as {NAMES[str(format_of(path))]} "

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from engine.options import multijoin_options as several
 from engine.options import streams as shared
 from engine.options.command import Command, Given, Group
@@ -68,13 +66,6 @@ class EstimateStreamsOptions(AnyEstimate):
             raise SpecError(
                 "--sizes keys is of two streams that share their join attribute: leave it out"
             )
-        for stream in self.base.streams:
-            if isinstance(stream.source, pa.Table):
-                raise SpecError(
-                    f"an estimate reads parts of archives, and stream {stream.name} is a table: "
-                    "give the path of a Parquet file that is sorted by time, or use winnow "
-                    "multijoin"
-                )
 
     @property
     def names(self) -> Sequence[str]:
@@ -92,14 +83,12 @@ class EstimateStreamsOptions(AnyEstimate):
         return self.base.seed
 
 
-def estimate_streams_of(
-    streams: Mapping[str, str | pa.Table], given: Given
-) -> EstimateStreamsOptions:
+def estimate_streams_of(streams: Mapping[str, str], given: Given) -> EstimateStreamsOptions:
     """Return the estimate that options describe.
 
     Parameters
     ----------
-    streams : mapping of str to str or pyarrow.Table
+    streams : mapping of str to str
         Archives, by name.
     given : Given
         Of `ESTIMATE_STREAMS`.

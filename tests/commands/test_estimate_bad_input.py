@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from estimate_cases import JOIN, large, several_archives
 
-import engine
+import winnow
 from engine.commands import main
 from engine.runtime.errors import InputError, SpecError
 
@@ -40,12 +40,12 @@ def test_options_that_mean_nothing(
     places: dict[str, str], options: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(SpecError, match=said):
-        engine.estimate_archives(**{**places, **JOIN, **options})
+        winnow.estimate(**{**places, **JOIN, **options})
 
 
 def test_columns_that_there_are_not(places: dict[str, str]) -> None:
     with pytest.raises(InputError, match=r"stream right has no column 'w'"):
-        engine.estimate_archives(**places, **JOIN, aggregates="sum(right.w)")
+        winnow.estimate(**places, **JOIN, aggregates="sum(right.w)")
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_what_is_not_estimated_names_what_to_use(
     assert said in told
     name = option.split("=", maxsplit=1)[0].strip("-")
     with pytest.raises(TypeError, match=f"unexpected keyword '{name}': .*{said}"):
-        engine.estimate_archives("a", "b", **{name: "x"})
+        winnow.estimate("a", "b", **{name: "x"})
 
 
 def test_the_command_tells_what_the_function_finds(
@@ -76,7 +76,7 @@ def test_the_command_tells_what_the_function_finds(
     words += ["--aggregate=count every 20000", f"--report={report}", f"--plot={plot}"]
     assert main(words) == 0
     told, content = capsys.readouterr().out, json.loads(report.read_text())
-    found = engine.estimate_archives(**places, **JOIN, read="10%", aggregates="count every 20000")
+    found = winnow.estimate(**places, **JOIN, read="10%", aggregates="count every 20000")
     changing = {"seconds", "exact"}
     assert {n: own for n, own in content.items() if n not in changing} == {
         n: own for n, own in found.report.items() if n not in changing
@@ -120,7 +120,7 @@ def test_the_command_takes_several_streams(
 ) -> None:
     options, report = several_archives(tmp_path), tmp_path / "r.json"
     if as_job:
-        streams = "".join(f"{name} = {path!r}\n" for name, path in options["streams"].items())
+        streams = "".join(f"{name} = {path!r}\n" for name, path in options["left"].items())
         (tmp_path / "job.toml").write_text(
             "predicate = 'band:v:0.1'\ntime = 't'\nwindow = 5\nread = '10%'\n"
             f"aggregate = ['count by b.g']\n[stream]\n{streams}"
@@ -128,11 +128,11 @@ def test_the_command_takes_several_streams(
         words = [f"--job={tmp_path / 'job.toml'}"]
     else:
         words = ["--predicate=band:v:0.1", "--time=t", "--window=a=5,5", "--read=10%"]
-        words += [f"--stream={name}={path}" for name, path in options["streams"].items()]
+        words += [f"--stream={name}={path}" for name, path in options["left"].items()]
         words += ["--aggregate=count by b.g"]
     assert main(["estimate", "--engine=local", *words, f"--report={report}"]) == 0
     told, content = capsys.readouterr().out, json.loads(report.read_text())
-    found = engine.estimate_streams(**options, read="10%", aggregates="count by b.g")
+    found = winnow.estimate(**options, read="10%", aggregates="count by b.g")
     changing = {"seconds", "exact"}
     assert {n: own for n, own in content.items() if n not in changing} == {
         n: own for n, own in found.report.items() if n not in changing

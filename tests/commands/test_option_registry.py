@@ -13,6 +13,7 @@ import pytest
 from places import ROOT
 
 import engine
+import engine.api.estimate as estimates
 import winnow
 from engine.commands.line import all_commands
 from engine.commands.parser import given_of, parsed
@@ -43,7 +44,7 @@ TWINS: dict[str, tuple[Callable[..., Any], ...]] = {
     "replay": (winnow.replay, engine.replay_archives),
     "sweep": (winnow.sweep,),
     "sample": (winnow.sample, engine.sample_archives),
-    "estimate": (engine.estimate_archives, engine.estimate_streams),
+    "estimate": (winnow.estimate,),
     "bound": (winnow.bound, engine.bound_archives),
     "multijoin": (winnow.multijoin,),
     "lookup": (winnow.lookup, engine.lookup_archives),
@@ -194,7 +195,7 @@ def test_python_takes_the_same_options(name: str) -> None:
 
 def test_estimate_lists_the_options_of_two_streams_and_of_several() -> None:
     listed = inspect.signature(winnow.estimate).parameters.keys() | {"executor", "progress"}
-    for one in (engine.estimate_archives, engine.estimate_streams):
+    for one in (estimates._of_two, estimates._of_several):  # noqa: SLF001 - hands on to these
         own = inspect.signature(one).parameters.values()
         assert {each.name for each in own if each.kind is each.KEYWORD_ONLY} <= listed
 

@@ -12,6 +12,7 @@ import pytest
 from estimate_cases import several_archives, streams, written
 
 import engine
+import winnow
 from engine.runtime.errors import InputError, SpecError
 from engine.sampling.aggregates import parse_aggregate
 
@@ -40,7 +41,7 @@ def test_only_outputs_that_meet_the_conditions_count(tmp_path: Path, where: str)
     holds, given = WHERE[where], {**written(tmp_path, tables, 20), "on": "k", "time": "t"}
     texts = [f"count where {where}", f"sum(right.w) where {where} by left.p every 300"]
     options = {**given, "window": 30, "aggregates": texts}
-    found = engine.estimate_archives(**options, within=0.001)
+    found = winnow.estimate(**options, within=0.001)
     sampled = engine.sample_archives(
         **options, fraction=1, exact_aggregates=True, cache=tmp_path / "cache"
     )
@@ -81,7 +82,7 @@ def test_conditions_of_several_streams(tmp_path: Path) -> None:
         "count where b.g = 1 and c.g > 0",
         "sum(a.v) where a.v<0",
     ]
-    found = engine.estimate_streams(**options, aggregates=texts, within=1e-6).aggregates
+    found = winnow.estimate(**options, aggregates=texts, within=1e-6).aggregates
     grouped = found[texts[1]].to_pylist()
     wanted = sum(own["estimate"] for own in grouped if own["b.g"] == 1 and own["c.g"] > 0)
     [line] = found[texts[2]].to_pylist()

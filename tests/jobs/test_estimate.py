@@ -65,7 +65,7 @@ def test_all_aggregates_of_everything_are_the_oracles(tmp_path: Path, combine: s
         "avg(left.v) by right.g", "count(*) by left.g, right.p", "sum(importance) by left.p",
         "count every 100", "avg(right.v) by left.g every 50 over 150", "count(right.g)",
     ]  # fmt: skip
-    found = engine.estimate_archives(
+    found = winnow.estimate(
         **written(tmp_path, tables, 20), on="k", time="t", importance="w", window_left=30,
         window_right=55, combine=combine, aggregates=texts, within=0.001,
     )  # fmt: skip
@@ -135,7 +135,7 @@ def test_keys_partitions_and_the_start_are_those_of_a_replay(
 ) -> None:
     tables = streams(5)
     given = {"on": "k", "time": "t", "window": 20, **written(tmp_path, tables, 30), **options}
-    found = engine.estimate_archives(**given, within=0.001)
+    found = winnow.estimate(**given, within=0.001)
     wanted = sum(ts >= from_ for *_, ts in pairs(tables, (20, 20), on))
     assert lines(found.aggregates["count(*)"]) == {(): wanted}
     replayed = engine.replay_archives(**given, cache=tmp_path / "cache")
@@ -147,19 +147,23 @@ def test_timestamps_and_dates_have_durations(tmp_path: Path) -> None:
         table.set_column(0, "t", table.column("t").cast(pa.timestamp("s")).cast(pa.timestamp("ms")))
         for table in streams(1)
     ]
-    found = engine.estimate_archives(
+    found = winnow.estimate(
         **written(tmp_path, tables, 20), on="k", time="t", window="20 s", within=0.001,
         aggregates="count every 5min",
     )  # fmt: skip
     wanted = naive_estimate.totals(pairs(streams(1), (20, 20)), lambda _i, _j: 1.0,
                                    lambda _i, _j, ts: (ts // 300 * 300_000,))  # fmt: skip
-    assert lines(found.aggregates["count every 5min"]) == {k: n for k, (n, _) in wanted.items()}
+    counted = found.aggregates["count every 5min"]
+    assert counted.schema.field("window_begin").type == pa.timestamp("ms")
+    at = counted.schema.get_field_index("window_begin")
+    ticks = counted.set_column(at, "window_begin", counted.column(at).cast(pa.int64()))
+    assert lines(ticks) == {k: n for k, (n, _) in wanted.items()}
     days = [
         table.set_column(0, "t", pa.array([dt.date(1970, 1, 1) + dt.timedelta(int(own))
                                            for own in table.column("t").to_pylist()]))
         for table in streams(1)
     ]  # fmt: skip
-    found = engine.estimate_archives(
+    found = winnow.estimate(
         **written(tmp_path, days, 20), on="k", time="t", window=20, within=0.001
     )
     assert lines(found.aggregates["count(*)"]) == {(): len(pairs(streams(1), (20, 20)))}
@@ -167,10 +171,10 @@ def test_timestamps_and_dates_have_durations(tmp_path: Path) -> None:
 
 def test_a_sample_reads_a_part_and_its_intervals_hold_the_truth(tmp_path: Path) -> None:
     places = large(tmp_path)
-    truth = engine.estimate_archives(**places, **JOIN, aggregates=SEVERAL, within=1e-6)
+    truth = winnow.estimate(**places, **JOIN, aggregates=SEVERAL, within=1e-6)
     assert truth.report["how"] == "exact join"
     assert truth.report["why"].startswith("estimates within 0.0001 % take")
-    found = engine.estimate_archives(**places, **JOIN, aggregates=SEVERAL, within="5%")
+    found = winnow.estimate(**places, **JOIN, aggregates=SEVERAL, within="5%")
     assert found.report["how"] == "sample"
     assert found.report["within"]["reached"] <= 0.05
     read, whole = found.report["read"], found.report["exact"]
@@ -195,7 +199,7 @@ def test_row_groups_outside_are_never_read(tmp_path: Path, monkeypatch: pytest.M
         return plain(files, *rest, **more)
 
     monkeypatch.setattr("engine.jobs.estimate.task.read_stretch", noting)
-    before = engine.estimate_archives(**places, **JOIN, read="10%")
+    before = winnow.estimate(**places, **JOIN, read="10%")
     assert before.report["read"]["share"] < 0.13
     spoilt = 0
     for path, numbers in used.items():
@@ -209,20 +213,20 @@ def test_row_groups_outside_are_never_read(tmp_path: Path, monkeypatch: pytest.M
                 spoilt += 1
         Path(path).write_bytes(content)
     assert spoilt > 1000
-    after = engine.estimate_archives(**places, **JOIN, read="10%")
+    after = winnow.estimate(**places, **JOIN, read="10%")
     assert after.aggregates == before.aggregates
 
 
 def test_the_same_seed_gives_the_same_estimate_on_any_executor(tmp_path: Path) -> None:
     places = large(tmp_path)
     runs = [
-        engine.estimate_archives(
+        winnow.estimate(
             **places, **JOIN, aggregates=SEVERAL, within="4%", seed=4, executor=executor
         )
         for executor in (SerialExecutor(), ThreadExecutor(3))
     ]
     assert runs[0].aggregates == runs[1].aggregates
-    other = engine.estimate_archives(**places, **JOIN, aggregates=SEVERAL, within="4%", seed=5)
+    other = winnow.estimate(**places, **JOIN, aggregates=SEVERAL, within="4%", seed=5)
     assert other.aggregates != runs[0].aggregates
 
 
@@ -243,16 +247,16 @@ class Interrupting(SerialExecutor):
 
 def test_an_interrupted_estimate_tells_what_it_has(tmp_path: Path) -> None:
     places = large(tmp_path)
-    whole = engine.estimate_archives(**places, **JOIN, within="1%", read="40%")
+    whole = winnow.estimate(**places, **JOIN, within="1%", read="40%")
     first, last = whole.report["rounds"][0], whole.report["rounds"][-1]
     assert last > first
     certain = [
-        engine.estimate_archives(**places, **JOIN, read="40%", executor=Interrupting(after))
+        winnow.estimate(**places, **JOIN, read="40%", executor=Interrupting(after))
         .report["slices"]["certain"]
         for after in (first, first - 2, first - 12, 4)
     ]  # fmt: skip
     for after, joined in ((first + 3, first), (first - 2,) * 2, (first - 12,) * 2, (4, 4)):
-        found = engine.estimate_archives(
+        found = winnow.estimate(
             **places, **JOIN, within="1%", read="40%", executor=Interrupting(after)
         )
         assert found.report["stopped"] == "interrupted"
@@ -267,20 +271,20 @@ def test_an_interrupted_estimate_tells_what_it_has(tmp_path: Path) -> None:
             words = f"stopped before {certain[0] - sure} of the stretches drawn for certain"
             assert line["no_interval"].startswith(words)
     with pytest.raises(KeyboardInterrupt):
-        engine.estimate_archives(**places, **JOIN, executor=Interrupting(0))
+        winnow.estimate(**places, **JOIN, executor=Interrupting(0))
 
 
 def test_seconds_end_an_estimate(tmp_path: Path) -> None:
     places = large(tmp_path)
-    found = engine.estimate_archives(**places, **JOIN, seconds=1e-9)
+    found = winnow.estimate(**places, **JOIN, seconds=1e-9)
     assert found.report["stopped"] == "seconds"
     slices = found.report["slices"]
     assert slices["drawn"] == slices["certain"] + 1
     assert found.aggregates["count(*)"]["estimate"][0].as_py() > 0
-    found = engine.estimate_archives(**places, **JOIN, seconds=60, within="3%")
+    found = winnow.estimate(**places, **JOIN, seconds=60, within="3%")
     assert found.report["stopped"] is None
     assert found.report["within"]["reached"] <= 0.03
-    found = engine.estimate_archives(**places, **JOIN, seconds=60)
+    found = winnow.estimate(**places, **JOIN, seconds=60)
     assert found.report["how"] == "exact join"
     assert found.report["why"] == "all of it should fit into the seconds that it may take"
 
@@ -288,7 +292,7 @@ def test_seconds_end_an_estimate(tmp_path: Path) -> None:
 def test_seconds_that_do_not_suffice_for_all_of_few_stretches(tmp_path: Path) -> None:
     """An exact join that is not finished tells nothing, so it is known first whether it fits."""
     given = {**written(tmp_path, streams(4, 1_200, 3_600), 200), **JOIN, "window": 50}
-    short, enough = (engine.estimate_archives(**given, seconds=own) for own in (1e-9, 600))
+    short, enough = (winnow.estimate(**given, seconds=own) for own in (1e-9, 600))
     assert short.report["stopped"] == "seconds"
     assert short.report["slices"]["all"] < 20
     [line] = short.aggregates["count(*)"].to_pylist()
@@ -305,14 +309,14 @@ def test_a_slow_first_stretch_does_not_end_an_estimate_early(
     clock = iter([0.0, *[50.0] * 10, *[55.0] * 1000])
     monkeypatch.setattr("time.perf_counter", lambda: next(clock))
     given = {**written(tmp_path, streams(4, 1_200, 3_600), 200), **JOIN, "window": 50}
-    found = engine.estimate_archives(**given, seconds=60, executor=SerialExecutor())
+    found = winnow.estimate(**given, seconds=60, executor=SerialExecutor())
     assert found.report["stopped"] is None
     assert found.report["slices"]["drawn"] > 1
 
 
 def test_progress_shows_the_interval_narrowing(tmp_path: Path) -> None:
     told: list[str] = []
-    engine.estimate_archives(
+    winnow.estimate(
         **large(tmp_path), **JOIN, within="3%", progress=lambda stage, *_: told.append(stage)
     )
     assert told[:2] == ["footers", "footers"]
@@ -334,11 +338,11 @@ class Steady(SerialExecutor):
 
 
 def test_the_exact_seconds_are_in_proportion_to_the_rows(tmp_path: Path) -> None:
-    found = engine.estimate_archives(**large(tmp_path), **JOIN, read="10%", executor=Steady())
+    found = winnow.estimate(**large(tmp_path), **JOIN, read="10%", executor=Steady())
     assert found.report["exact"]["rows"] == 120_000
     assert found.report["exact"]["seconds"] == pytest.approx(120)
     few = written(tmp_path, streams(4, 1_200, 3_600), 200)
-    found = engine.estimate_archives(**few, **JOIN, read="1%", executor=Steady())
+    found = winnow.estimate(**few, **JOIN, read="1%", executor=Steady())
     assert found.report["slices"]["drawn"] == 1
     assert found.report["exact"]["seconds"] is None
 
@@ -363,10 +367,10 @@ def test_time_parts_add_up_and_can_be_drawn(tmp_path: Path) -> None:
 def test_where_one_stretch_reads_everything_it_is_joined_exactly(tmp_path: Path) -> None:
     tables = streams(0)
     given = {**written(tmp_path, tables, 1_000), **JOIN}
-    found = engine.estimate_archives(**given, aggregates="count every 100", read="30%")
+    found = winnow.estimate(**given, aggregates="count every 100", read="30%")
     assert found.report["how"] == "exact join"
     assert found.report["why"] == "row groups are so long that one stretch reads all of them"
-    wanted = engine.estimate_archives(**given, aggregates="count every 100", within=1e-9)
+    wanted = winnow.estimate(**given, aggregates="count every 100", within=1e-9)
     assert found.aggregates == wanted.aggregates
 
 
@@ -380,10 +384,10 @@ def test_quiet_windows_of_time_have_intervals_too(tmp_path: Path) -> None:
         tables.append(pa.table({"t": ts, "k": rng.integers(0, 5, ts.size)}))
     given = {**written(tmp_path, tables, 50), "on": "k", "time": "t", "window": 15}
     asked = ["count every 20000", "count"]
-    truth = engine.estimate_archives(**given, aggregates=asked, within=1e-9).aggregates
+    truth = winnow.estimate(**given, aggregates=asked, within=1e-9).aggregates
     held = []
     for seed in range(10):
-        found = engine.estimate_archives(**given, aggregates=asked, read="30%", seed=seed)
+        found = winnow.estimate(**given, aggregates=asked, read="30%", seed=seed)
         windows, [total] = (found.aggregates[name].to_pylist() for name in asked)
         assert total["high"] - total["low"] < 0.05 * total["estimate"]
         exact = [*truth[asked[0]]["estimate"].to_pylist(), *truth[asked[1]]["estimate"].to_pylist()]
@@ -410,19 +414,19 @@ def test_the_few_slices_with_large_values_are_not_missed(tmp_path: Path, how: st
     places = written(tmp_path, tables, 50)
     common: dict[str, Any] = {"time": "t", "window": 15}
     if how == "streams":
-        run, value = engine.estimate_streams, "b.v"
-        common |= {"streams": dict(zip("ab", places.values(), strict=True)), "predicate": "equi:k"}
+        value = "b.v"
+        common |= {"left": dict(zip("ab", places.values(), strict=True)), "predicate": "equi:k"}
     else:
-        run, value = engine.estimate_archives, "right.v"
+        value = "right.v"
         common |= {**places, "on": "k"}
     if how == "lanes":
         common["cache"] = tmp_path / "cache"
         lanes = ["prepare", "--left", places["left"], "--right", places["right"], "--on", "k"]
         assert main([*lanes, "--time", "t", "--cache", str(common["cache"])]) == 0
     asked = [f"sum({value})", f"avg({value})", "count"]
-    truth, held = run(**common, aggregates=asked, within=1e-9).aggregates, list[bool]()
+    truth, held = winnow.estimate(**common, aggregates=asked, within=1e-9).aggregates, list[bool]()
     for seed in range(4):
-        found = run(**common, aggregates=asked, read="12%", seed=seed)
+        found = winnow.estimate(**common, aggregates=asked, read="12%", seed=seed)
         assert found.report["how"] == "sample"
         for text in asked:
             [line], [exact] = found.aggregates[text].to_pylist(), truth[text].to_pylist()
@@ -479,8 +483,8 @@ def test_bad_rows_are_errors_or_set_aside(tmp_path: Path) -> None:
     places = written(tmp_path, tables, 20)
     given = {**JOIN, **places, "importance": "w"}
     with pytest.raises(InputError, match=r"right\.parquet: column w: 2 rows are"):
-        engine.estimate_archives(**given)
-    found = engine.estimate_archives(**given, bad_rows="quarantine", within=0.001)
+        winnow.estimate(**given)
+    found = winnow.estimate(**given, bad_rows="quarantine", within=0.001)
     good = [tables[0], tables[1].filter(pa.array(weights >= 0))]
     assert lines(found.aggregates["count(*)"]) == {(): len(pairs(good, (15, 15)))}
     assert found.report["rejected"] >= 2
@@ -512,10 +516,10 @@ def test_replays_of_archives_that_have_no_stretches_are_refused(tmp_path: Path, 
             right, places["right"], row_group_size=20, write_statistics=kind != "no statistics"
         )
     with pytest.raises(InputError, match=messages[kind]):
-        engine.estimate_archives(**places, **JOIN, memory="10%", policy="prob")
+        winnow.estimate(**places, **JOIN, memory="10%", policy="prob")
     if kind == "nulls":  # no join of such archives is exact
         with pytest.raises(InputError, match=r"column t: 1 row is null"):
-            engine.estimate_archives(**places, **JOIN)
+            winnow.estimate(**places, **JOIN)
 
 
 EMPTY: dict[str, dict[str, Any]] = {
@@ -537,7 +541,7 @@ def test_a_join_with_an_empty_archive_has_exactly_no_output(
     tables = streams(2)
     for side in empty:
         tables[side] = tables[side].slice(0, 0)
-    found = engine.estimate_archives(**written(tmp_path, tables, 20), **JOIN, **EMPTY[name])
+    found = winnow.estimate(**written(tmp_path, tables, 20), **JOIN, **EMPTY[name])
     for measure, table in found.aggregates.items():
         value = 1.0 if "recall" in measure else 0.0
         for column in ("estimate", "low", "high"):
@@ -556,19 +560,19 @@ def test_a_few_late_rows_do_not_matter(tmp_path: Path) -> None:
         table.take(pa.array(np.argsort(np.arange(600) + rng.uniform(0, 25, 600))))
         for table in tables
     ]
-    found = engine.estimate_archives(**written(tmp_path, late, 20), **JOIN, within=1e-6)
+    found = winnow.estimate(**written(tmp_path, late, 20), **JOIN, within=1e-6)
     assert lines(found.aggregates["count(*)"]) == {(): len(pairs(tables, (15, 15)))}
 
 
 def test_a_pilot_is_no_part_of_the_estimate_after_it(tmp_path: Path) -> None:
-    found = engine.estimate_archives(**large(tmp_path), **JOIN, within="1.2%", read="45%")
+    found = winnow.estimate(**large(tmp_path), **JOIN, within="1.2%", read="45%")
     first, *_, last = found.report["rounds"]
     assert decide.PILOT <= first <= 2 * decide.PILOT
     assert found.report["slices"]["drawn"] == last
 
 
 def test_there_is_no_pilot_that_would_take_much_of_what_may_be_read(tmp_path: Path) -> None:
-    found = engine.estimate_archives(**large(tmp_path), **JOIN, read="15%")
+    found = winnow.estimate(**large(tmp_path), **JOIN, read="15%")
     assert found.report["rounds"] == [found.report["slices"]["drawn"]]
     assert found.report["read"]["share"] > 0.13
 
@@ -583,7 +587,7 @@ def test_archives_of_several_files(tmp_path: Path) -> None:
             part = table.slice(first, 130)
             pq.write_table(part, tmp_path / name / f"{i:03}.parquet", row_group_size=9)
     texts = ["count", "sum(right.v) by left.g, right.g"]
-    found = engine.estimate_archives(
+    found = winnow.estimate(
         tmp_path / "left", tmp_path / "right", **JOIN, aggregates=texts, within=1e-9
     )
     joined = pairs(tables, (15, 15))
@@ -594,7 +598,7 @@ def test_archives_of_several_files(tmp_path: Path) -> None:
     )
     result = lines(found.aggregates[texts[1]], ("left.g", "right.g"))
     assert result == pytest.approx({key: total for key, (total, _) in wanted.items()})
-    sampled = engine.estimate_archives(
+    sampled = winnow.estimate(
         tmp_path / "left", tmp_path / "right", **JOIN, aggregates=texts, read="60%"
     )
     assert sampled.report["how"] == "sample"
@@ -621,10 +625,10 @@ def test_archives_with_next_to_nothing(
         for rows in (left, right)
     ]
     given = {**written(tmp_path, tables, 7), **JOIN, "window": window}
-    found = engine.estimate_archives(**given)
+    found = winnow.estimate(**given)
     assert lines(found.aggregates["count(*)"]) == {(): outputs}
     assert found.report["how"] == "exact join"
-    line = engine.estimate_archives(**given, read="1%").aggregates["count(*)"].to_pylist()[0]
+    line = winnow.estimate(**given, read="1%").aggregates["count(*)"].to_pylist()[0]
     assert line["no_interval"] is not None or line["estimate"] == outputs
 
 
@@ -636,10 +640,10 @@ def test_real_flights(tmp_path: Path) -> None:
         table = pq.read_table(DATA / "hflights" / f"{name}.parquet")
         pq.write_table(table, places[side], row_group_size=200)
     join = {"on": "key", "time": "ts", "window": 43_200, **places}
-    exact = engine.estimate_archives(**join, within=1e-9)
+    exact = winnow.estimate(**join, within=1e-9)
     counted = engine.replay_archives(**join, cache=tmp_path / "cache")["exact"]["outputs"]
     assert lines(exact.aggregates["count(*)"]) == {(): counted}
-    found = engine.estimate_archives(**join, within="2%")
+    found = winnow.estimate(**join, within="2%")
     [line] = found.aggregates["count(*)"].to_pylist()
     assert found.report["how"] == "sample"
     assert line["low"] < counted < line["high"]

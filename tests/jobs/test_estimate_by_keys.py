@@ -54,7 +54,7 @@ def crowd(rows: int = 40_000, keys: int = 3000, hot: float = 0.0) -> list[pa.Tab
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_everything_is_the_oracles(tmp_path: Path, kind: str) -> None:
     tables = streams(3)
-    found = engine.estimate_archives(
+    found = winnow.estimate(
         **shuffled(tmp_path, tables, kind), on="k", time="t", importance="w", window_left=30,
         window_right=55, aggregates=["count", "sum(importance)", "count by left.g"], within=1e-6,
     )  # fmt: skip
@@ -81,13 +81,11 @@ def test_a_sample_of_keys_is_printed_as_parts_of_the_keys(tmp_path: Path) -> Non
 def test_samples_of_keys_hold_the_truth(tmp_path: Path, hot: float) -> None:
     """Also where one key has most of the outputs: it is drawn for certain."""
     places, texts = shuffled(tmp_path, crowd(hot=hot), "parquet"), TEXTS[: 3 if hot else 4]
-    true = engine.estimate_archives(**places, **JOIN, aggregates=texts, within=1e-9)
+    true = winnow.estimate(**places, **JOIN, aggregates=texts, within=1e-9)
     assert true.report["how"] == "exact join"
     held, lines, sampled = 0, 0, 0
     for seed in range(15):
-        found = engine.estimate_archives(
-            **places, **JOIN, aggregates=texts, within="30%", seed=seed
-        )
+        found = winnow.estimate(**places, **JOIN, aggregates=texts, within="30%", seed=seed)
         if found.report["how"] == "exact join":
             continue  # a first round promised too little
         sampled += 1
@@ -112,16 +110,14 @@ def test_any_executor_and_every_number_of_passes_finds_the_same(
     places = shuffled(tmp_path, crowd(), "parquet")
     monkeypatch.setattr(scan, "_ROWS", 3000)
     runs = [
-        engine.estimate_archives(
-            **places, **JOIN, aggregates=TEXTS, within="20%", executor=executor
-        )
+        winnow.estimate(**places, **JOIN, aggregates=TEXTS, within="20%", executor=executor)
         for executor in (SerialExecutor(), ThreadExecutor(3))
     ]
     assert runs[0].aggregates == runs[1].aggregates
     assert runs[0].report["read"] == runs[1].report["read"]
-    whole = engine.estimate_archives(**places, **JOIN, aggregates=TEXTS, within=1e-9)
+    whole = winnow.estimate(**places, **JOIN, aggregates=TEXTS, within=1e-9)
     monkeypatch.setattr(universe, "_HELD", 9000)
-    parts = engine.estimate_archives(**places, **JOIN, aggregates=TEXTS, within=1e-9)
+    parts = winnow.estimate(**places, **JOIN, aggregates=TEXTS, within=1e-9)
     count, wanted = (own.aggregates["count"].column("estimate") for own in (parts, whole))
     assert count == wanted
     assert parts.report["read"]["rows"] > whole.report["read"]["rows"]
@@ -129,9 +125,7 @@ def test_any_executor_and_every_number_of_passes_finds_the_same(
 
 def test_the_cost_is_told_before_rows_are_read(tmp_path: Path) -> None:
     places, told = shuffled(tmp_path, crowd(2000), "csv"), list[str]()
-    engine.estimate_archives(
-        **places, **JOIN, within="20%", progress=lambda stage, *_: told.append(stage)
-    )
+    winnow.estimate(**places, **JOIN, within="20%", progress=lambda stage, *_: told.append(stage))
     size = 2 * sum(Path(place).stat().st_size for place in places.values())
     wanted = f"keys; all rows are read, {size:,} bytes, for left is CSV"
     assert told.index(wanted) < told.index("all rows")
@@ -141,7 +135,7 @@ def test_null_keys_bad_rows_and_the_start_are_those_of_a_replay(tmp_path: Path) 
     tables = streams(5)
     given = {**shuffled(tmp_path, tables, "parquet"), "on": "g", "time": "t", "window": 20,
              "start_ts": 333}  # fmt: skip
-    found = engine.estimate_archives(**given, within=1e-6)
+    found = winnow.estimate(**given, within=1e-6)
     replayed = engine.replay_archives(**given, cache=tmp_path / "cache")
     assert found.aggregates["count(*)"]["estimate"][0].as_py() == replayed["exact"]["outputs"]
     weights = np.array(tables[1].column("w").to_pylist())
@@ -151,8 +145,8 @@ def test_null_keys_bad_rows_and_the_start_are_those_of_a_replay(tmp_path: Path) 
         places = shuffled(tmp_path, tables, kind)
         wrong = {**places, "on": "k", "time": "t", "window": 20, "importance": "w"}
         with pytest.raises(InputError, match="column w: 1 row is"):
-            engine.estimate_archives(**wrong, within=1e-6)
-        found = engine.estimate_archives(**wrong, bad_rows="quarantine", within=1e-6)
+            winnow.estimate(**wrong, within=1e-6)
+        found = winnow.estimate(**wrong, bad_rows="quarantine", within=1e-6)
         assert found.report["rejected"] == 1
 
 
@@ -166,4 +160,4 @@ def test_what_keys_do_not_tell_is_refused(
 ) -> None:
     places = shuffled(tmp_path, crowd(2000), "parquet")
     with pytest.raises(InputError, match=message):
-        engine.estimate_archives(**places, **JOIN, **asked)
+        winnow.estimate(**places, **JOIN, **asked)

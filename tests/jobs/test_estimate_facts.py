@@ -71,7 +71,7 @@ def joined(
 def test_all_of_a_join_through_facts_is_the_oracles(tmp_path: Path, seed: int, text: bool) -> None:
     tables, fact = linked(seed, text=text)
     texts = ["count", "sum(importance)", "sum(right.v) by left.p", "count every 100"]
-    found = engine.estimate_archives(
+    found = winnow.estimate(
         **through(tmp_path, tables, fact), window_left=20, window_right=35, aggregates=texts,
         within=0.001,
     )  # fmt: skip
@@ -114,7 +114,7 @@ def test_partitions_starts_and_logs_are_those_of_a_replay(tmp_path: Path) -> Non
     tables, fact = linked(4, text=True)
     options = {**through(tmp_path, tables, fact), "window": 25}
     for more in ({"partition_by": "p"}, {"start_ts": 222}, {"fact_access": "binary"}):
-        found = engine.estimate_archives(**options, **more, within=0.001)
+        found = winnow.estimate(**options, **more, within=0.001)
         replayed = engine.replay_archives(**options, **more, cache=tmp_path / "cache")
         [line] = found.aggregates["count(*)"].to_pylist()
         assert line["estimate"] == replayed["exact"]["outputs"] > 0
@@ -126,7 +126,7 @@ def test_intervals_through_facts_hold_what_a_replay_counts(tmp_path: Path) -> No
     truth = engine.replay_archives(**options, cache=tmp_path / "cache")["exact"]
     held, widths = 0, []
     for seed in range(20):
-        found = engine.estimate_archives(
+        found = winnow.estimate(
             **options, aggregates=["count", "sum(importance)"], read="15%", seed=seed
         )
         assert found.report["how"] == "sample"
@@ -164,7 +164,7 @@ def test_all_of_a_replay_through_facts_is_the_replay(
         **through(tmp_path, *linked(seed, text=text), 10), "window_left": 40, "window_right": 25,
         "fact_access": "binary", **own,
     }  # fmt: skip
-    found = engine.estimate_archives(**options, within=0.001)
+    found = winnow.estimate(**options, within=0.001)
     assert found.report["how"] == "whole replay"
     report, wanted = replayed(options, tmp_path)
     assert wanted["recall"] < 0.99
@@ -185,7 +185,7 @@ def test_intervals_through_facts_hold_what_a_replay_keeps(tmp_path: Path, text: 
     _, wanted = replayed(options, tmp_path)
     held = 0
     for seed in range(6):
-        found = engine.estimate_archives(**options, read="40%", seed=seed)
+        found = winnow.estimate(**options, read="40%", seed=seed)
         assert found.report["how"] == "sample"
         for measure, table in found.aggregates.items():
             [line] = table.to_pylist()
@@ -201,5 +201,5 @@ def test_what_facts_there_are_is_told(tmp_path: Path) -> None:
     assert f"facts: {fact.num_rows} of {fact.num_rows} rows" in told
     bad = fact.set_column(3, "to", pa.array([-1] * fact.num_rows))
     pq.write_table(bad, options["fact"])
-    aside = engine.estimate_archives(**options, bad_rows="quarantine")
+    aside = winnow.estimate(**options, bad_rows="quarantine")
     assert aside.report["fact"]["rejected"] > 0

@@ -15,7 +15,7 @@ import pytest
 from estimate_cases import JOIN, large
 from thorough import guards
 
-import engine
+import winnow
 from engine.jobs.estimate.draw import Joins
 from engine.jobs.estimate.keys import cost_of_keys, pairs_by_keys, with_keys
 from engine.jobs.estimate.plan import plan_of
@@ -80,13 +80,11 @@ def hot(folder: Path, rows: int = 100_000) -> dict[str, Any]:
 @guards("engine/jobs/estimate", "engine/sampling", "tests/jobs/test_estimate_keys.py")
 def test_keys_show_what_footers_hide(tmp_path: Path) -> None:
     given = hot(tmp_path)
-    true = engine.estimate_archives(**given, aggregates=TEXTS, within=1e-9).aggregates
+    true = winnow.estimate(**given, aggregates=TEXTS, within=1e-9).aggregates
     truth = [true[text]["estimate"][0].as_py() for text in TEXTS]
     held, reached = 0, []
     for seed in range(10):
-        found = engine.estimate_archives(
-            **given, aggregates=TEXTS, sizes="keys", read="60%", seed=seed
-        )
+        found = winnow.estimate(**given, aggregates=TEXTS, sizes="keys", read="60%", seed=seed)
         assert found.report["sizes"] == "keys"
         assert 0.2 < found.report["pass"] < found.report["read"]["share"] < 0.75
         for text, value in zip(TEXTS, truth, strict=True):
@@ -96,8 +94,7 @@ def test_keys_show_what_footers_hide(tmp_path: Path) -> None:
     assert held >= 27
     assert np.median(reached) < 0.03
     hidden = [
-        engine.estimate_archives(**given, sizes="footers", read="20%", seed=seed)
-        for seed in range(10)
+        winnow.estimate(**given, sizes="footers", read="20%", seed=seed) for seed in range(10)
     ]
     assert all(own.report["sizes"] == "footers" and not own.report["pass"] for own in hidden)
     lines = [own.aggregates["count(*)"].to_pylist()[0] for own in hidden]
@@ -110,21 +107,18 @@ def test_keys_are_read_where_bytes_are_limited_and_a_slice_outweighs_the_others(
     """Keys are few bytes, but most of the exact join's time: a target alone does not read them."""
     given = hot(tmp_path)
     chosen = [
-        engine.estimate_archives(**given, aggregates=TEXTS, read="40%", seed=seed)
-        for seed in range(4)
+        winnow.estimate(**given, aggregates=TEXTS, read="40%", seed=seed) for seed in range(4)
     ]
     assert "keys" in [own.report["sizes"] for own in chosen]
     assert all(own.report["how"] == "sample" for own in chosen)
-    plain = engine.estimate_archives(**given, aggregates=TEXTS, within="5%")
+    plain = winnow.estimate(**given, aggregates=TEXTS, within="5%")
     assert plain.report["sizes"] == "footers"
 
 
 def test_any_executor_finds_the_same(tmp_path: Path) -> None:
     given = hot(tmp_path)
     runs = [
-        engine.estimate_archives(
-            **given, aggregates=TEXTS, sizes="keys", within="4%", executor=executor
-        )
+        winnow.estimate(**given, aggregates=TEXTS, sizes="keys", within="4%", executor=executor)
         for executor in (SerialExecutor(), ThreadExecutor(3))
     ]
     assert runs[0].aggregates == runs[1].aggregates
@@ -145,13 +139,13 @@ class Interrupting(SerialExecutor):
 def test_a_pass_that_is_stopped_gives_what_there_is(tmp_path: Path) -> None:
     given = {**hot(tmp_path), "aggregates": TEXTS}
     with pytest.raises(KeyboardInterrupt):
-        engine.estimate_archives(**given, sizes="keys", executor=Interrupting())
+        winnow.estimate(**given, sizes="keys", executor=Interrupting())
     seed = next(
         seed
         for seed in range(20)
-        if engine.estimate_archives(**given, read="40%", seed=seed).report["sizes"] == "keys"
+        if winnow.estimate(**given, read="40%", seed=seed).report["sizes"] == "keys"
     )
-    found = engine.estimate_archives(**given, read="40%", seed=seed, executor=Interrupting())
+    found = winnow.estimate(**given, read="40%", seed=seed, executor=Interrupting())
     assert found.report["stopped"] == "interrupted"
     assert found.report["sizes"] == "footers"
     assert found.aggregates["count"]["estimate"][0].as_py() > 0
@@ -159,6 +153,4 @@ def test_a_pass_that_is_stopped_gives_what_there_is(tmp_path: Path) -> None:
 
 def test_replays_have_no_sizes_by_keys(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="sizes keys is of exact joins of two streams"):
-        engine.estimate_archives(
-            **large(tmp_path), **JOIN, memory="10%", policy="prob", sizes="keys"
-        )
+        winnow.estimate(**large(tmp_path), **JOIN, memory="10%", policy="prob", sizes="keys")

@@ -13,7 +13,7 @@ from estimate_cases import assert_exact, streams
 from test_estimate_by_keys import JOIN, TEXTS, crowd, shuffled
 from thorough import guards
 
-import engine
+import winnow
 from engine.commands import main
 from engine.jobs.estimate import prepared
 from engine.lanes import parts, write
@@ -54,7 +54,7 @@ def test_everything_is_the_oracles(tmp_path: Path, kind: str, partitions: bool) 
     else:
         texts.append("count by left.g")
         prepare(tmp_path / "cache", given)
-    found = engine.estimate_archives(
+    found = winnow.estimate(
         **given, window_left=30, window_right=55, aggregates=texts, within=1e-6,
         cache=tmp_path / "cache",
     )  # fmt: skip
@@ -70,13 +70,13 @@ def test_a_part_of_the_lanes_holds_the_truth(
 ) -> None:
     monkeypatch.setattr(write, "GROUP_ROWS", 50)
     given = {**shuffled(tmp_path, crowd(), "csv"), **JOIN, "window": 3}
-    true = engine.estimate_archives(**given, aggregates=TEXTS[:3], within=1e-9)
+    true = winnow.estimate(**given, aggregates=TEXTS[:3], within=1e-9)
     assert "lanes" not in true.report
     prepare(tmp_path / "cache", given)
     given["cache"] = tmp_path / "cache"
     held = Counter[str]()
     for seed in range(12):
-        found = engine.estimate_archives(**given, aggregates=EVERY, read="30%", seed=seed)
+        found = winnow.estimate(**given, aggregates=EVERY, read="30%", seed=seed)
         assert found.report["how"] == "sample"
         assert found.report["read"]["share"] < 0.4
         assert found.report["rows"] == true.report["rows"]
@@ -86,7 +86,7 @@ def test_a_part_of_the_lanes_holds_the_truth(
             held[text] += line["low"] < wanted < line["high"]
     assert min(held.values()) >= 9  # of 12; of 240 seeds 95 % hold the sums, 93 % the average
     runs = [
-        engine.estimate_archives(**given, aggregates=EVERY, read="30%", executor=executor)
+        winnow.estimate(**given, aggregates=EVERY, read="30%", executor=executor)
         for executor in (SerialExecutor(), ThreadExecutor(3))
     ]
     assert runs[0].aggregates == runs[1].aggregates
@@ -103,7 +103,7 @@ def test_lanes_that_do_not_do_are_left(tmp_path: Path) -> None:
         ({"cache": tmp_path / "other"}, False),
         ({"importance": "v", "bad_rows": "quarantine"}, False),
     ):
-        report = engine.estimate_archives(**{**asked, **more}).report
+        report = winnow.estimate(**{**asked, **more}).report
         assert ("lanes" in report) == used, more
 
 

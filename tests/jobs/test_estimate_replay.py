@@ -12,6 +12,8 @@ import pytest
 from estimate_cases import JOIN, large, streams, written
 
 import engine
+import winnow
+from engine.api.estimate import EstimateFound
 from engine.jobs.estimate import budgeted, decide, recall, replay_task, replays
 from engine.jobs.estimate.replay_task import ReplayTask
 from engine.lanes.held import Held
@@ -22,7 +24,7 @@ from engine.runtime.streams import StreamBatch
 MEASURES = ("recall", "importance_recall", "outputs", "importance")
 
 
-def answers(found: engine.EstimateResult) -> dict[str, dict[str, Any]]:
+def answers(found: EstimateFound) -> dict[str, dict[str, Any]]:
     """Return the only row of each measure."""
     return {measure: table.to_pylist()[0] for measure, table in found.aggregates.items()}
 
@@ -63,7 +65,7 @@ def test_of_everything_it_is_the_replay(tmp_path: Path, options: dict[str, Any])
         **written(tmp_path, tables, 10), "on": "k", "time": "t", "importance": "w",
         "window_left": 40, "window_right": 25, **options,
     }  # fmt: skip
-    found = engine.estimate_archives(**given, within=0.001)
+    found = winnow.estimate(**given, within=0.001)
     assert found.report["how"] == "whole replay"
     wanted = truth(given, tmp_path)
     for measure, line in answers(found).items():
@@ -83,7 +85,7 @@ def test_a_sample_reads_a_part_and_its_intervals_hold_the_truth(tmp_path: Path) 
             **places, **JOIN, "memory": "20%", "policy": policy, "split": split,
             "estimator": estimator,
         }  # fmt: skip
-        found = engine.estimate_archives(**given, within="4%")
+        found = winnow.estimate(**given, within="4%")
         assert found.report["how"] == "sample"
         assert found.report["read"]["share"] < 0.5
         wanted = truth(given, tmp_path)
@@ -110,10 +112,10 @@ def test_without_the_lead_ins_error_the_interval_would_be_wrong(
     monkeypatch.setattr(decide, "HALF", 9.0)
     given = {**large(tmp_path), **JOIN, "window": 60, "memory": "30%", "policy": "dgl"}
     wanted = truth(given, tmp_path)["recall"]
-    line = answers(engine.estimate_archives(**given, within="0.05%"))["recall"]
+    line = answers(winnow.estimate(**given, within="0.05%"))["recall"]
     assert line["low"] < wanted < line["high"]
     monkeypatch.setattr(recall, "with_left_over", lambda found, *_: found)
-    line = answers(engine.estimate_archives(**given, within="0.05%"))["recall"]
+    line = answers(winnow.estimate(**given, within="0.05%"))["recall"]
     assert line["no_interval"] is None
     assert line["high"] - line["low"] < 0.0011
     assert not line["low"] <= wanted <= line["high"]
@@ -136,14 +138,14 @@ def test_where_a_replay_does_not_forget_how_it_began_the_interval_shows_it(
 ) -> None:
     given = _in_step(tmp_path)
     wanted = truth(given, tmp_path)["recall"]
-    found = engine.estimate_archives(**given, read="30%")
+    found = winnow.estimate(**given, read="30%")
     line = answers(found)["recall"]
     assert line["low"] < wanted < line["high"]
     assert abs(found.report["lead_in"]["share"]) > 0.05
-    forgets = engine.estimate_archives(**given, read="30%", estimator="window")
+    forgets = winnow.estimate(**given, read="30%", estimator="window")
     assert abs(forgets.report["lead_in"]["share"]) < 0.01
     monkeypatch.setattr(recall, "with_left_over", lambda found, *_: found)
-    line = answers(engine.estimate_archives(**given, read="30%"))["recall"]
+    line = answers(winnow.estimate(**given, read="30%"))["recall"]
     assert not line["low"] <= wanted <= line["high"]
 
 
@@ -187,17 +189,17 @@ def test_half_of_the_keys_arrive_in_the_last_part_of_the_lead_in_alone() -> None
 def test_the_same_seed_gives_the_same_estimate_on_any_executor(tmp_path: Path) -> None:
     given = {**large(tmp_path), **JOIN, "memory": "20%", "policy": "prob", "within": "2%"}
     runs = [
-        engine.estimate_archives(**given, seed=4, executor=executor)
+        winnow.estimate(**given, seed=4, executor=executor)
         for executor in (SerialExecutor(), ThreadExecutor(3))
     ]
     assert runs[0].aggregates == runs[1].aggregates
-    assert engine.estimate_archives(**given, seed=5).aggregates != runs[0].aggregates
+    assert winnow.estimate(**given, seed=5).aggregates != runs[0].aggregates
 
 
 def test_policies_that_learn_have_no_interval(tmp_path: Path) -> None:
     given = {**large(tmp_path), **JOIN, "memory": "20%", "read": "30%"}
     for own in ({"policy": "yield"}, {"policy": "dgl", "estimator": "history"}):
-        for line in answers(engine.estimate_archives(**given, **own)).values():
+        for line in answers(winnow.estimate(**given, **own)).values():
             assert line["low"] is None
             assert line["no_interval"].startswith("it goes by all that has arrived before")
             assert line["estimate"] > 0
@@ -205,7 +207,7 @@ def test_policies_that_learn_have_no_interval(tmp_path: Path) -> None:
 
 def test_time_parts_have_the_recall_of_their_own(tmp_path: Path) -> None:
     given = {**large(tmp_path), **JOIN, "memory": "20%", "policy": "prob"}
-    found = engine.estimate_archives(**given, read="45%")
+    found = winnow.estimate(**given, read="45%")
     parts = [part["estimate"] for part in found.report["by_time"] if part["estimate"] is not None]
     line = answers(found)["recall"]
     assert len(parts) == found.report["slices"]["drawn"] // 5 > 3
@@ -223,9 +225,9 @@ def test_bad_rows_are_errors_or_set_aside(tmp_path: Path) -> None:
         **written(tmp_path, tables, 20), **JOIN, "importance": "w", "memory": 9, "policy": "prob",
     }  # fmt: skip
     with pytest.raises(InputError, match=r"right\.parquet: column w: 2 rows are .*\(rows 7, 8\)"):
-        engine.estimate_archives(**given)
+        winnow.estimate(**given)
     given["bad_rows"] = "quarantine"
-    found = answers(engine.estimate_archives(**given, within=0.001))
+    found = answers(winnow.estimate(**given, within=0.001))
     assert found["outputs"]["estimate"] == truth(given, tmp_path)["outputs"]
 
 
@@ -246,14 +248,14 @@ def test_options_that_do_not_go_together(
 ) -> None:
     given = {**written(tmp_path, streams(1), 20), **JOIN, **options}
     with pytest.raises(SpecError, match=said):
-        engine.estimate_archives(**given)
+        winnow.estimate(**given)
 
 
 def test_streams_of_which_one_has_nothing_to_join(tmp_path: Path) -> None:
     left, _ = streams(1)
     nulls = left.set_column(1, "k", pa.nulls(left.num_rows, pa.int64()))
     given = {**written(tmp_path, [left, nulls], 20), **JOIN, "memory": "50%", "policy": "prob"}
-    found = answers(engine.estimate_archives(**given))
+    found = answers(winnow.estimate(**given))
     assert found["recall"]["estimate"] == 1.0
     assert found["outputs"]["estimate"] == 0.0
 
@@ -262,7 +264,7 @@ def test_only_row_groups_of_stretches_are_read_besides_times(tmp_path: Path) -> 
     """Keys outside are spoilt: a damaged page would be an error."""
     places = large(tmp_path)
     given = {**places, **JOIN, "memory": "20%", "policy": "prob", "read": "20%"}
-    before = engine.estimate_archives(**given)
+    before = winnow.estimate(**given)
     assert before.report["read"]["share"] < 0.25
     assert before.report["pass"] == pytest.approx(
         1 - sum(_bytes(path, "k") for path in places.values()) / before.report["exact"]["bytes"]

@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 from estimate_cases import several_archives
 
-import engine
 import winnow
 from engine.jobs.estimate.several import streams_plan
 from engine.jobs.estimate.task import join_stretch
@@ -84,7 +83,7 @@ def test_all_of_a_join_is_the_oracles(tmp_path: Path, predicate: str, graph: str
         "count", "sum(importance)", "avg(b.x)", "sum(c.x) by a.g, c.g every 40",
         "count(a.v) every 25", "avg(importance) by b.g",
     ]  # fmt: skip
-    found = engine.estimate_streams(
+    found = winnow.estimate(
         written(tmp_path, tables), predicate=predicate, join_graph=graph, time="t",
         importance="w", window={"a": 6, "": 4}, combine="sum", aggregates=texts, within=0.001,
     )  # fmt: skip
@@ -153,14 +152,12 @@ def test_every_output_is_in_one_slice(
 def test_intervals_of_several_streams_hold_what_the_join_has(tmp_path: Path) -> None:
     options = several_archives(tmp_path)
     truth = winnow.multijoin(
-        options["streams"], predicate="band:v:0.1", time="t", window=5, columns="ids",
+        options["left"], predicate="band:v:0.1", time="t", window=5, columns="ids",
         out=tmp_path / "out",
     ).report  # fmt: skip
     held = 0
     for seed in range(20):
-        found = engine.estimate_streams(
-            **options, aggregates=["count", "sum(c.v)"], read="15%", seed=seed
-        )
+        found = winnow.estimate(**options, aggregates=["count", "sum(c.v)"], read="15%", seed=seed)
         assert found.report["how"] == "sample"
         assert found.report["read"]["share"] < 0.3
         [line] = found.aggregates["count"].to_pylist()
@@ -172,7 +169,7 @@ def test_intervals_of_several_streams_hold_what_the_join_has(tmp_path: Path) -> 
 
 def test_the_streams_are_told_and_can_be_drawn(tmp_path: Path) -> None:
     options = several_archives(tmp_path)
-    found = winnow.estimate(options.pop("streams"), **options, start_ts=1000)
+    found = winnow.estimate(options.pop("left"), **options, start_ts=1000)
     assert list(found.report["rows"]) == ["a", "b", "c"]
     assert found.report["window"] == {"a": 5, "b": 5, "c": 5, "tick": "tick", "zone": None}
     assert found.report["predicate"] == "band:v:0.1"
@@ -194,16 +191,14 @@ def test_the_streams_are_told_and_can_be_drawn(tmp_path: Path) -> None:
 def test_options_that_mean_nothing(tmp_path: Path, options: dict[str, Any], said: str) -> None:
     given = {**several_archives(tmp_path, rows=600), **options}
     with pytest.raises(SpecError, match=said):
-        engine.estimate_streams(**given)
+        winnow.estimate(**given)
 
 
 def test_tables_and_columns_that_there_are_not(tmp_path: Path) -> None:
     options = several_archives(tmp_path, rows=600)
     with pytest.raises(InputError, match=r"stream b has no column 'z'"):
-        engine.estimate_streams(**options, aggregates="sum(b.z)")
-    tables: Any = {**options.pop("streams"), "c": pa.table({"t": [1], "v": [1.0]})}
-    with pytest.raises(SpecError, match=r"stream c is a table: give the path"):
-        engine.estimate_streams(tables, **options)
+        winnow.estimate(**options, aggregates="sum(b.z)")
+    tables: Any = {**options.pop("left"), "c": pa.table({"t": [1], "v": [1.0]})}
     with pytest.raises(InputError, match=r"stream c has no column 'z'"):
         winnow.estimate(tables, **(options | {"aggregates": "sum(c.z)"}))
     with pytest.raises(TypeError, match=r"unexpected keyword 'memory': a memory is of two"):

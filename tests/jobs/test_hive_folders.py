@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import engine
+import winnow
 from engine.runtime.errors import InputError
 
 ROLES: dict[str, Any] = {"on": "k", "time": "t", "window": 20}
@@ -112,7 +113,7 @@ def test_an_estimate_draws_the_same_stretches(tmp_path: Path) -> None:
         pq.write_table(whole, tmp_path / "flat" / f"{side}.parquet", row_group_size=1000)
     options = ROLES | {"on": ["k", "n"], "window": 50, "within": "5%"}
     found = [
-        engine.estimate_archives(
+        winnow.estimate(
             f"{tmp_path}/{place}/left{end}", f"{tmp_path}/{place}/right{end}", **options
         )
         for place, end in (("hive", ""), ("flat", ".parquet"))

@@ -14,6 +14,7 @@ import pytest
 from storage_cases import BUCKET, GROUP, SECRET, Store, needs_store, put, served, write
 
 import engine
+import winnow
 from engine.archives.source import stored_bytes
 from engine.commands import main
 from engine.runtime.errors import InputError
@@ -110,7 +111,7 @@ def test_an_estimate_fetches_the_row_groups_of_its_stretches(store: Store, tmp_p
     for place in (folder, uri):
         store.fetched()
         found.append(
-            engine.estimate_archives(
+            winnow.estimate(
                 f"{place}/left", f"{place}/right", on="k", time="t", importance="i", window=50,
                 storage_option=store.options, within="5%",
             )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from estimate_cases import JOIN, SEVERAL, large, linked_archives, several_archives
 
-import engine
+import winnow
 from spark_plugin.executor import SparkExecutor
 
 
@@ -23,8 +23,8 @@ from spark_plugin.executor import SparkExecutor
 )
 def test_spark_gives_the_same_estimate(spark: Any, tmp_path: Path, asked: dict[str, Any]) -> None:
     given: dict[str, Any] = {**large(tmp_path, rows=30_000), **JOIN, **asked}
-    local = engine.estimate_archives(**given)
-    distributed = engine.estimate_archives(**given, executor=SparkExecutor(spark))
+    local = winnow.estimate(**given)
+    distributed = winnow.estimate(**given, executor=SparkExecutor(spark))
     assert distributed.aggregates == local.aggregates
     for report in (local.report, distributed.report):
         del report["seconds"], report["exact"]["seconds"]
@@ -37,15 +37,14 @@ def test_spark_gives_the_same_estimate_through_facts_and_of_several_streams(
 ) -> None:
     several = of == "several streams"
     made = several_archives(tmp_path) if several else linked_archives(tmp_path)
-    estimated = engine.estimate_streams if several else engine.estimate_archives
     asked: dict[str, Any] = {"aggregates": SEVERAL}
     if several:
         asked = {"aggregates": ["count by b.g", "avg(a.v)"]}
     elif of == "facts and a memory":
         asked = {"memory": "20%", "policy": "prob"}
     given: dict[str, Any] = {**made, **asked, "read": "15%"}
-    local = estimated(**given)
-    distributed = estimated(**given, executor=SparkExecutor(spark))
+    local = winnow.estimate(**given)
+    distributed = winnow.estimate(**given, executor=SparkExecutor(spark))
     assert distributed.aggregates == local.aggregates
     for report in (local.report, distributed.report):
         assert report["how"] == "sample"

@@ -147,4 +147,4 @@ def several_archives(folder: Path, rows: int = 30_000, size: int = 100) -> dict[
         )  # fmt: skip
         streams[name] = str(folder / f"{name}.parquet")
         pq.write_table(table, streams[name], row_group_size=size)
-    return {"streams": streams, "predicate": "band:v:0.1", "time": "t", "window": 5}
+    return {"left": streams, "predicate": "band:v:0.1", "time": "t", "window": 5}

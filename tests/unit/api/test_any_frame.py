@@ -24,7 +24,6 @@ import pytest
 from pages import checked
 from places import ROOT
 
-import engine
 import winnow
 from engine.api.result import Fields, Result
 from engine.runtime.errors import InputError, SpecError
@@ -187,10 +186,7 @@ def test_what_is_no_frame_is_said(frame: Any, said: str) -> None:
         winnow.replay(frame, RIGHT, window={"a": 1}, **JOIN)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "task",
-    [winnow.multijoin, winnow.explain, engine.estimate_streams],
-)
+@pytest.mark.parametrize("task", [winnow.multijoin, winnow.explain])
 def test_streams_without_names_are_refused(task: Callable[..., Any]) -> None:
     said = "streams is a builtins.list: give a mapping of names to streams, such as {'a'"
     with pytest.raises(SpecError, match=said):
