@@ -66,7 +66,7 @@ def _over_time(axes: Any, content: Mapping[str, Any], names: list[str]) -> None:
 def _windows_read(axis: Any, content: Mapping[str, Any], names: list[str]) -> None:  # noqa: ANN401
     """Draw which logical basic windows each hop reads, darker the better their rank."""
     harvest, orders = content["harvest"], content["method"]["orders"]
-    labels = []
+    labels: list[str] = []
     for direction, name in enumerate(names):
         for hop, other in enumerate(orders[direction]):
             count = harvest["setting"]["counts"][direction][hop]

@@ -675,8 +675,8 @@ def test_too_little_to_read_is_told_with_what_is_enough(
 def test_what_is_joined_sooner_than_a_sample_of_it_is_joined(tmp_path: Path) -> None:
     """Unless what may be read is limited; of more rows a sample is drawn first."""
     given = {**large(tmp_path, 45_000), **JOIN, "aggregates": "count"}
-    found = engine.estimate_archives(**given, within="5%")
+    found = winnow.estimate(**given, within="5%")
     assert (found.report["how"], found.report["rounds"]) == ("exact join", [])
     assert found.report["why"] == "so few rows are joined sooner than a sample of them: 90,000"
-    assert engine.estimate_archives(**given, read="30%").report["how"] == "sample"
-    assert engine.estimate_archives(**given, seconds=60).report["rounds"] != []
+    assert winnow.estimate(**given, read="30%").report["how"] == "sample"
+    assert winnow.estimate(**given, seconds=60).report["rounds"] != []

@@ -155,15 +155,15 @@ def test_where_one_beginning_keeps_other_keys_than_another_the_interval_shows_it
     """The differences of stretches cancel out; those of one whole replay do not."""
     given = _in_step(tmp_path) | {"policy": "dgl"}
     wanted = truth(given, tmp_path)["recall"]
-    found = engine.estimate_archives(**given, read="30%")
+    found = winnow.estimate(**given, read="30%")
     line = answers(found)["recall"]
     assert line["low"] < wanted < line["high"]
     assert found.report["lead_in"]["lasting"] > 0.02
-    forgets = engine.estimate_archives(**given, read="30%", estimator="window")
+    forgets = winnow.estimate(**given, read="30%", estimator="window")
     assert forgets.report["lead_in"]["lasting"] < 0.01
     own = recall.left_over
     monkeypatch.setattr(recall, "left_over", lambda *some: own(*some)._replace(alike=0.0))
-    line = answers(engine.estimate_archives(**given, read="30%"))["recall"]
+    line = answers(winnow.estimate(**given, read="30%"))["recall"]
     assert not line["low"] <= wanted <= line["high"]
 
 
