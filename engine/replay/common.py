@@ -17,13 +17,14 @@ from engine.runtime.deferred import LEFT
 from engine.runtime.jit import NEVER
 from gpu_kernels.pool import Pool, no_pool
 
-TUPLES = 1_000_000
-"""Of a kind that a process replays by the kernel for all before the kind's own is compiled."""
+TUPLES = 5_000_000
+"""Of a kind that a process replays by the kernel for all before the kind's own is compiled: as long
+as that takes, the kernel for all takes longer for these."""
 FEW = 20_000
 """Of a kind that a process replays by the kernel for all where that is there: the kind's own takes
 longer to load."""
-LANE_TUPLES = 100_000
-"""Lanes of more never begin with it."""
+LANE_TUPLES = 500_000
+"""Lanes of more never begin with it where it may not be compiled."""
 _REPLAYED: Counter[tuple[type, bool]] = Counter()
 _ASKED: dict[tuple[Any, ...], tuple[int, bool]] = {}
 """By kernel and what it takes: how many tuples of the kind had been replayed when the disk was
@@ -50,7 +51,7 @@ class Kernels:
         self._common = CommonRules(*rules), no_pool() if pool is None else pool
         self._kind = type(rules), pool is None
         self._spares = spares
-        self._settled = NEVER or rows > LANE_TUPLES
+        self._settled = NEVER or rows > (TUPLES if spares else LANE_TUPLES)
         self._asked = False
         self._there: bool | None = None
 

@@ -212,7 +212,8 @@ def _lines(axis: Drawn, chart: Lines) -> None:
     if chart.log_y:
         axis.set_yscale("log")
     else:
-        axis.set_ylim(min(0.0, axis.get_ylim()[0]), 103 if chart.percent else None)
+        low = axis.get_ylim()[0] if axis.dataLim.ymin < 0 else 0.0
+        axis.set_ylim(low, 103 if chart.percent else None)
         thousands(axis.yaxis)
     if chart.clock is not None:
         _dates(axis.xaxis)

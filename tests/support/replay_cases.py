@@ -176,6 +176,7 @@ def run(
     step: int | None = None,
     chunk: int = 4,
     plan: RetentionPlan | None = None,
+    spares: bool = False,
 ) -> Run:
     """Replay a case in batches of `step` ticks (None: one batch), by its policy or by a plan."""
     left, right = batch_of(case.left), batch_of(case.right)
@@ -183,7 +184,7 @@ def run(
     keys = keys_of(case, left, right)
     lane = LaneReplay(
         settings, profile, budget, curves=curves, emit=emit, chunk=chunk, plan=plan,
-        key_links=keys.key_links, facts=keys.index,
+        key_links=keys.key_links, facts=keys.index, spares=spares,
     )  # fmt: skip
     instants = np.unique(np.r_[left.ts, right.ts])
     edges = [] if instants.size == 0 else [int(instants[0]), int(instants[-1]) + 1]

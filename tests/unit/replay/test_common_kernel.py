@@ -104,6 +104,11 @@ def test_a_long_lane_begins_with_its_own_kernel(
     monkeypatch.setattr(common, "LANE_TUPLES", ROWS - 1)
     run(CASE, step=1)
     assert used == [False, False, False]
+    run(CASE, spares=True)  # as trials do, which replay little by each kernel
+    assert used == [False, False, False, True]
+    monkeypatch.setattr(common, "TUPLES", ROWS - 1)
+    run(CASE, spares=True)
+    assert not used[-1]
 
 
 def test_the_own_kernel_is_preferred_where_it_is_there(
