@@ -15,7 +15,7 @@ import pytest
 from multijoin_cases import CASES, joined
 from multiway_cases import PREDICATES, random_streams, values
 
-from engine.jobs.multijoin import foretold, outlook, written
+from engine.jobs.multijoin import forecasts, outlook, written
 from engine.jobs.multijoin.harvested import within
 from engine.jobs.multijoin.outlook import Expected, Way, stretch_of
 from engine.jobs.multijoin.read import Lane
@@ -163,7 +163,7 @@ def test_the_cheaper_exact_join_is_named(
 
 
 @pytest.mark.parametrize("name", ["band", "sets", "equi and cosine", "int"])
-def test_an_exact_join_is_foretold_and_the_rows_are_as_before(
+def test_an_exact_join_is_forecast_and_the_rows_are_as_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     cases.write(tmp_path, cases.streams(4, 60))
@@ -171,8 +171,8 @@ def test_an_exact_join_is_foretold_and_the_rows_are_as_before(
     short = joined(tmp_path, CASES[name], **given)
     assert short.report["expected"] is None
     assert not caplog.records
-    monkeypatch.setattr(foretold, "_FEW", 0)
-    monkeypatch.setattr(foretold, "LONG", 0.0)
+    monkeypatch.setattr(forecasts, "_FEW", 0)
+    monkeypatch.setattr(forecasts, "LONG", 0.0)
     done = joined(tmp_path, CASES[name], **given)
     assert done.report["expected"].keys() == {"seconds", "outputs"}
     assert done.report["expected"]["seconds"] > 0
@@ -181,12 +181,12 @@ def test_an_exact_join_is_foretold_and_the_rows_are_as_before(
     assert re.fullmatch(r"winnow: this join is expected to take .* s here, .* outputs", told)
 
 
-def test_an_exact_join_that_is_counted_beside_another_is_foretold(
+def test_an_exact_join_that_is_counted_beside_another_is_forecast(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     cases.write(tmp_path, cases.streams(4, 60))
-    monkeypatch.setattr(foretold, "_FEW", 0)
-    monkeypatch.setattr(foretold, "LONG", 0.0)
+    monkeypatch.setattr(forecasts, "_FEW", 0)
+    monkeypatch.setattr(forecasts, "LONG", 0.0)
     for given, expected in (
         ({"throttle": 0.5, "basic_window": 2, "adapt_every": 5}, "reference none"),
         ({"throttle": 0.5, "basic_window": 2, "adapt_every": 5, "reference": "none"}, ""),

@@ -83,7 +83,7 @@ def report_content(
         "start_ts": task.start_ts,
         "lanes": lanes_content(task, lanes),
         "slices": len(results),
-        "expected": None if first.foretold is None else first.foretold._asdict(),
+        "expected": None if first.exact_forecast is None else first.exact_forecast._asdict(),
         **envelope(
             stages,
             rate=per_second(sum(joined.values()), stages.get("join", 0.0)),

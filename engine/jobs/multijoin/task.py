@@ -16,7 +16,7 @@ from engine.archives.normalise import FaultTally
 from engine.device.together import JoinsTogether
 from engine.jobs.bound.found import Bounds
 from engine.jobs.exact.counting import Tally
-from engine.jobs.multijoin.foretold import exact_join, foretold, proposals_of
+from engine.jobs.multijoin.forecasts import exact_join, forecast_exact, proposals_of
 from engine.jobs.multijoin.harvested import Harvested, HarvestRun, is_on_gpu
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import loops_orders
@@ -55,7 +55,7 @@ class Joined(NamedTuple):
     """Join orders taken; none by `auto`."""
     expected: Expected | None = None
     """Of a harvested join, before it began."""
-    foretold: Forecast | None = None
+    exact_forecast: Forecast | None = None
     """Of the exact join."""
     retained: Retained | None = None
     bounds: Bounds | None = None
@@ -130,7 +130,7 @@ def join_streams(task: MultiJoinTask) -> MultiJoinResult:
         if task.harvest is not None:
             expected = expected_of(lanes, tuples, schema)
         if expected is None:
-            exact = foretold(task, read.lanes, tuples, schema)
+            exact = forecast_exact(task, read.lanes, tuples, schema)
         if task.harvest is not None or exact is not None:
             clock.spent("outlook")
     if len(lanes) > 1 and is_on_gpu(task):
@@ -142,7 +142,7 @@ def join_streams(task: MultiJoinTask) -> MultiJoinResult:
         own._replace(tuples=_tuples_of(task, lane))
         for own, lane in zip(joined, read.lanes, strict=True)
     ]
-    joined[0] = joined[0]._replace(expected=expected, foretold=exact)
+    joined[0] = joined[0]._replace(expected=expected, exact_forecast=exact)
     part = write.close()
     aside = none if task.draft is None else [set_aside(task.draft, own) for own in read.rejected]
     return MultiJoinResult(read.counts, joined, part, schema, clock.seconds, read.faults, aside)

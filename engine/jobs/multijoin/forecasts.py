@@ -58,7 +58,7 @@ def proposals_of(task: MultiJoinTask, lane: Lane) -> ChosenProposals | None:
     return proposals_on(options.device, options.predicate, width, scored=scored)
 
 
-def foretold(
+def forecast_exact(
     task: MultiJoinTask, lanes: Sequence[Lane], tuples: int, schema: pa.Schema
 ) -> Forecast | None:
     """Try the exact join on a few tuples of the largest lane, and log what to expect of all.
