@@ -154,8 +154,9 @@ def warn_of_no_memory(memory: Amounts, split: Split, peaks: Sequence[tuple[int, 
     if 0 < left.share * most < 1:
         of = "both streams" if split != EVEN else "a stream"
         warn(
-            f"--memory {left} of the {most:,} tuples that the exact join holds of {of} at its peak "
-            f"is none: give {math.ceil(100 / most)}% or more, or a number of tuples"
+            f"--memory {left} of the {most:,} tuple{'s'[: most - 1]} that the exact join holds of "
+            f"{of} at its peak is none: give {math.ceil(100 / most)}% or more, or a number of "
+            "tuples"
         )
 
 

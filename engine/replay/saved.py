@@ -34,7 +34,7 @@ class SavedReplay(LaneReplay):
     >>> from engine.runtime.streams import StreamBatch
     >>> side = SideProfile(2, 0, 5, 2, 1.0)
     >>> def fresh():
-    ...     settings = ReplaySettings(9, 9, "recent")
+    ...     settings = ReplaySettings(9, 9, policy="recent")
     ...     return SavedReplay(settings, LaneProfile(side, side), (2, 2))
     >>> def at(t):
     ...     return StreamBatch(np.array([t]), np.array([t]), np.array([7]), np.array([1.0]))

@@ -221,7 +221,7 @@ def test_nothing_there(folder: Path, refused: Refused) -> None:
     (folder / "empty").mkdir()
     refused(folder, r"right archive: folder \S+empty holds no data file", right=folder / "empty")
     (folder / "notes.txt").write_text("no archive")
-    refused(folder, r"notes.txt is neither Parquet nor CSV", left=folder / "notes.txt")
+    refused(folder, r"notes.txt is no archive by its name", left=folder / "notes.txt")
 
 
 def test_places_that_cannot_be_written(folder: Path, refused: Refused) -> None:

@@ -238,7 +238,7 @@ def test_data_frames_are_written_whole_by_sparks_own_committer(
 def test_an_estimate_is_the_same(
     cluster: Cluster, tmp_path: Path, kind: str, at: str, more: dict[str, str], _again: int
 ) -> None:
-    given = {**large(tmp_path, rows=30_000), **FEW, "importance": "v", "seed": 3, **more}
+    given = {**large(tmp_path), **FEW, "importance": "v", "seed": 3, **more}
 
     def told(engine: str) -> list[str]:
         own = {**given, "engine": engine, "report": tmp_path / f"{engine}.json"}

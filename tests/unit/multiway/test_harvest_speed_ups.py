@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from multiway_cases import PREDICATES, random_streams
 
-from engine.multiway.harvest import cpu_prober, matching, operator, timed, untimed
+from engine.multiway.harvest import by_spans, cpu_prober, matching, timed, untimed
 from engine.multiway.harvest.adapt import plan_from, quick_setting, setting_of
 from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.indexed_prober import on_cores
@@ -199,7 +199,7 @@ def test_plans_ahead_are_made_one_by_one(gap: int, monkeypatch: pytest.MonkeyPat
     streams = streams._replace(ts=streams.ts + gap * (streams.ts > 40))
     found = _joined(streams, [9, 8, 11], "band")
     assert _joined(streams, [9, 8, 11], "band", prober=_Clocked) == found
-    monkeypatch.setattr(operator, "is_quick", lambda _settings: False)
+    monkeypatch.setattr(by_spans, "is_quick", lambda _settings: False)
     assert _joined(streams, [9, 8, 11], "band") == found
 
 
