@@ -115,7 +115,7 @@ def estimate(left: Any, right: Any = None, **options: Any) -> EstimateFound:
     return _of_several(left, **options)
 
 
-@takes(ESTIMATE)
+@takes(ESTIMATE, "estimate")
 def _of_two(
     left: Frame,
     right: Frame,
@@ -145,7 +145,7 @@ def _of_two(
         return _found(made, files, "left", asked.base.left_roles.time)
 
 
-@takes(ESTIMATE_STREAMS)
+@takes(ESTIMATE_STREAMS, "estimate")
 def _of_several(
     streams: Mapping[str, Frame],
     *,

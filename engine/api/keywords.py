@@ -25,11 +25,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def takes(command: Command) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def takes(command: Command, part_of: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorate a function whose ``**options`` are those of a command.
 
     Its help lists the options, its signature has their defaults, and its errors name them as
-    keywords.
+    keywords. `part_of` is the function that users call, if it is another.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -54,7 +54,7 @@ def takes(command: Command) -> Callable[[Callable[P, R]], Callable[P, R]]:
             for name in keywords.keys() - known:
                 instead = command.instead.get(name)
                 hint = did_you_mean(name, known)
-                lists = f": help({function.__name__}) lists all"
+                lists = f": help({part_of or function.__name__}) lists all"
                 remedy = f": {instead}" if instead else f".{hint}" if hint else lists
                 raise TypeError(f"unexpected keyword {name!r}{remedy}")
             _tell_of_compiling()

@@ -23,14 +23,17 @@ NAMES = {
     "arrow": "an Arrow IPC file",
 }
 """What messages call formats other than Parquet."""
+UNEXPECTED = "unexpected field"
+"""What Arrow says of a member of JSON that has no type."""
 NULLS = ["", "null", "NULL", "NA", "N/A", "#N/A", "n/a", "<NA>", "\\N"]
-FORMATS = {
+_TABS = ".tsv"
+_FORMATS = {
     ".parquet": "parquet", ".pq": "parquet",
-    ".csv": "csv", ".tsv": "csv",
+    ".csv": "csv", _TABS: "csv",
     ".jsonl": "json", ".ndjson": "json", ".json": "json",
     ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
 }  # fmt: skip
-PACKED = (".gz", ".bz2", ".zst", ".lz4")
+_PACKED = (".gz", ".bz2", ".zst", ".lz4")
 """Endings of text that is compressed, behind its own."""
 _BLOCK = 1 << 22
 _BEGIN = 1 << 16
@@ -64,15 +67,23 @@ def format_of(path: str) -> str | None:
     >>> format_of("ticks.csv.gz"), format_of("log.JSONL"), format_of("a.feather")
     ('csv', 'json', 'arrow')
     """
-    name = path.lower()
-    for ending, kind in FORMATS.items():
-        packed = PACKED if kind in ("csv", "json") else ()
-        if name.endswith((ending, *(ending + own for own in packed))):
-            return kind
+    ending = _ending(path)
+    if ending is not None:
+        return _FORMATS[ending]
     return "parquet" if storage.first_bytes(path, 4) == b"PAR1" else None
 
 
-def opened(path: str, types: Types, only: Sequence[str] = ()) -> Reader:
+def _ending(path: str) -> str | None:
+    """Return by which of `_FORMATS` a name ends, before what says how text is compressed."""
+    name = path.lower()
+    for ending, kind in _FORMATS.items():
+        packed = _PACKED if kind in ("csv", "json") else ()
+        if name.endswith((ending, *(ending + own for own in packed))):
+            return ending
+    return None
+
+
+def opened(path: str, types: Types, only: Sequence[str] = (), *, strict: bool = False) -> Reader:
     """Return a reader of a file that is not Parquet.
 
     Parameters
@@ -82,6 +93,9 @@ def opened(path: str, types: Types, only: Sequence[str] = ()) -> Reader:
         Of columns; others have the file's, or what the first block tells.
     only : sequence of str
         The columns that are read; all if none is named.
+    strict : bool
+        Whether a member of JSON that is not among `types` is an error (`UNEXPECTED`); else it is
+        left out.
 
     Raises
     ------
@@ -90,7 +104,7 @@ def opened(path: str, types: Types, only: Sequence[str] = ()) -> Reader:
     """
     if format_of(path) == "csv":
         return _csv(path, types, only)
-    return _Batches(path, types, only)
+    return _Batches(path, types, only, strict=strict)
 
 
 def _csv(path: str, types: Types, only: Sequence[str]) -> Reader:
@@ -112,7 +126,7 @@ def dialect(path: str) -> tuple[str, str]:
     The first is what the header line has most of, outside quotes, or a tab by the file's name. Of
     files with semicolons the second is a comma if by it more columns of the first are numbers.
     """
-    if ".tsv" in path.lower()[-8:]:
+    if _ending(path) == _TABS:
         return "\t", "."
     with storage.text_file(path) as file:
         begin = bytes(file.read(_BEGIN))
@@ -140,20 +154,20 @@ def _point(begin: bytes) -> str:
 class _Batches:
     """The batches of a JSON or Arrow file, with columns of the types that are asked for."""
 
-    def __init__(self, path: str, types: Types, only: Sequence[str]) -> None:
+    def __init__(self, path: str, types: Types, only: Sequence[str], *, strict: bool) -> None:
         self._all = ExitStack()
         with ExitStack() as opening:
             if format_of(path) == "json":
                 file = opening.enter_context(storage.text_file(path))
-                self._batches, found = _json(file, types)
+                self._batches, found = _json(file, types, strict=strict)
             else:
                 file = opening.enter_context(
                     storage.opened(path) if isinstance(path, Uri) else pa.OSFile(path)
                 )
                 self._batches, found = _arrow(file)
             self._all = opening.pop_all()
-        kinds = {field.name: types.get(field.name, field.type) for field in found}
-        self.schema = pa.schema([(name, kinds[name]) for name in only or kinds])
+        wanted = [found.field(name) for name in only] if only else found
+        self.schema = pa.schema([(own.name, types.get(own.name, own.type)) for own in wanted])
 
     def __enter__(self) -> Self:
         return self
@@ -166,17 +180,19 @@ class _Batches:
             yield batch.select(self.schema.names).cast(self.schema)
 
 
-def _json(file: pa.NativeFile, types: Types) -> tuple[Iterable[pa.RecordBatch], pa.Schema]:
+def _json(
+    file: pa.NativeFile, types: Types, *, strict: bool
+) -> tuple[Iterable[pa.RecordBatch], pa.Schema]:
     """Return objects on lines, and their schema: `types`, or if none are given what the first have.
 
-    Members without a type are left out. Times are text, as those with fractions of a second are.
+    Times are text, as those with fractions of a second are.
     """
     found = pj.open_json(
         file,
         read_options=pj.ReadOptions(block_size=_BLOCK),
         parse_options=pj.ParseOptions(
             explicit_schema=pa.schema(list(types.items())),
-            unexpected_field_behavior="ignore" if types else "infer",
+            unexpected_field_behavior="infer" if not types else "error" if strict else "ignore",
         ),
     )
     kinds = {

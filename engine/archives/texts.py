@@ -16,12 +16,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from engine.archives.readers import NAMES, NULLS, dialect, format_of, opened
+from engine.archives.readers import NAMES, NULLS, UNEXPECTED, dialect, format_of, opened
 from engine.runtime import storage
 from engine.runtime.disk import full_disk_reported, scratch_home
 from engine.runtime.errors import InputError, OutputError
 from engine.runtime.places import written
 from engine.runtime.uris import Uri, place_of
+from engine.runtime.warned import warn
 
 T = TypeVar("T")
 TIME_TYPES = (
@@ -72,7 +73,7 @@ def _message(path: str, side: str, error: BaseException) -> str:
     if isinstance(path, Uri) and isinstance(error, OSError):
         return f"the {side} archive: {storage.refusal(path, error)}"
     reason = str(error).strip().split("\n")[0]
-    if "from object to array" in reason:
+    if "Column() changed from object to array" in reason:
         return (
             f"the {side} archive: file {path} holds an array: write each of its objects on a line, "
             "as `jq -c '.[]'` does"
@@ -158,12 +159,21 @@ def spool(task: SpoolTask) -> tuple[str, ...]:
         for field in task.schema
     }
     names = _readable(task.path, task.side, lambda: opened(task.path, types).schema.names)
+    strict = True
     while True:
         try:
-            _copy(task, types)
+            _copy(task, types, strict=strict)
         except (pa.ArrowException, OSError) as error:
             if isinstance(error, OutputError):
                 raise
+            if strict and UNEXPECTED in str(error):
+                strict = False
+                warn(
+                    f"the {task.side} archive: objects of file {task.path} have members that none "
+                    "of the first objects has: they are left out; convert it to Parquet to keep "
+                    "them"
+                )
+                continue
             found = _AT_COLUMN.search(str(error))
             name = names[int(found.group(1))] if found else None
             if name not in task.lenient or types[name] == pa.string():
@@ -179,7 +189,7 @@ def spool(task: SpoolTask) -> tuple[str, ...]:
             return tuple(name for name in task.lenient if types.get(name) != kinds.get(name))
 
 
-def _copy(task: SpoolTask, types: dict[str, pa.DataType]) -> None:
+def _copy(task: SpoolTask, types: dict[str, pa.DataType], *, strict: bool) -> None:
     schema = pa.schema([(name, types[name]) for name in task.schema.names])
     out = place_of(task.out)
     home = scratch_home() if isinstance(out, Uri) else out
@@ -189,10 +199,10 @@ def _copy(task: SpoolTask, types: dict[str, pa.DataType]) -> None:
         for name, kind in types.items()
         if of_cells and kind == pa.int64() and name not in task.lenient
     ]
-    commas = of_cells and dialect(task.path)[1] == ","
-    with_commas = [name for name in task.lenient if commas and types[name] == pa.string()]
+    as_text = [name for name in task.lenient if of_cells and types[name] == pa.string()]
+    with_commas = as_text if as_text and dialect(task.path)[1] == "," else []
     with (
-        opened(task.path, types | dict.fromkeys(whole, pa.string())) as reader,
+        opened(task.path, types | dict.fromkeys(whole, pa.string()), strict=strict) as reader,
         full_disk_reported("copy of an archive", home, "name another folder by --cache or TMPDIR"),
         written(out, out.parent) as own,
         pq.ParquetWriter(own, schema, compression="lz4") as writer,

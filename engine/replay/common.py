@@ -18,8 +18,8 @@ from engine.runtime.jit import NEVER
 from gpu_kernels.pool import Pool, no_pool
 
 TUPLES = 5_000_000
-"""Of a kind that a process replays by the kernel for all before the kind's own is compiled: as long
-as that takes, the kernel for all takes longer for these."""
+"""Of a kind that a process replays by the kernel for all before the kind's own is compiled: for so
+many the kernel for all takes longer by about what compiling takes."""
 FEW = 20_000
 """Of a kind that a process replays by the kernel for all where that is there: the kind's own takes
 longer to load."""

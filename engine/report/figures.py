@@ -191,14 +191,9 @@ def _lines(axis: Drawn, chart: Lines) -> None:
             below = top
         elif chart.steps:
             axis.stairs(
-                values,
-                xs,
-                color=colour,
-                linestyle=line,
-                linewidth=1.4,
-                label=own.name,
+                values, xs, color=colour, linestyle=line, linewidth=1.4, label=own.name,
                 baseline=None,
-            )
+            )  # fmt: skip
         else:
             there = ~np.isnan(values)
             axis.plot(

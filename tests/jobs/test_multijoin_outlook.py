@@ -181,6 +181,17 @@ def test_an_exact_join_is_forecast_and_the_rows_are_as_before(
     assert re.fullmatch(r"winnow: this join is expected to take .* s here, .* outputs", told)
 
 
+@pytest.mark.parametrize(("lanes", "tried"), [({}, False), ({"partition_by": "k"}, True)])
+def test_many_small_lanes_are_as_much_as_a_large_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lanes: dict[str, str], *, tried: bool
+) -> None:
+    cases.write(tmp_path, cases.streams(4, 60))
+    monkeypatch.setattr(forecasts, "most_combinations", lambda *_: 10.0)
+    monkeypatch.setattr(forecasts, "_FEW", 11)
+    done = joined(tmp_path, CASES["band"], window=9, **lanes)
+    assert (done.report["expected"] is not None) == tried
+
+
 def test_an_exact_join_that_is_counted_beside_another_is_forecast(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -84,7 +84,8 @@ def forecast_exact(
     plain = not options.approximate and options.loops.method == AUTO
     written = plain and task.draft is not None
     lane = max(lanes, key=lambda own: own.streams.ts.size)
-    if most_combinations(lane.streams, task.windows) < _FEW:
+    times = tuples / max(1, lane.streams.ts.size)
+    if most_combinations(lane.streams, task.windows) * times < _FEW:
         return None
     if options.predicate.transitive and not written:
         return None
@@ -92,7 +93,6 @@ def forecast_exact(
     found = _tried(task, lane, join, schema) if written else _compiled(join, None)
     if found is None:
         return None
-    times = tuples / lane.streams.ts.size
     found = Forecast(found.seconds * times, found.outputs * times)
     counted = options.approximate and options.reference == "exact"
     level = logging.WARNING if found.seconds >= LONG and (plain or counted) else logging.INFO

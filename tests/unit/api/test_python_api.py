@@ -244,6 +244,9 @@ def test_an_unknown_keyword_is_no_option() -> None:
         TypeError, match=r"unexpected keyword 'xyz': help\(replay_archives\) lists all"
     ):
         replay_archives("a.parquet", "b.parquet", xyz=3)  # type: ignore[call-arg]
+    for given in (("a.parquet", "b.parquet"), ({"a": "a.parquet", "b": "b.parquet"},)):
+        with pytest.raises(TypeError, match=r"'xyz': help\(estimate\) lists all"):
+            the_package.estimate(*given, xyz=3)  # type: ignore[call-overload]
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

@@ -18,6 +18,7 @@ from engine.archives.rows import Rows
 from engine.archives.source import open_archive
 from engine.archives.texts import SpoolTask, spool
 from engine.runtime.errors import InputError
+from engine.runtime.warned import WinnowWarning
 
 ROWS = 300
 
@@ -75,6 +76,8 @@ def test_the_dialect_is_told_by_the_first_lines(
     assert readers.dialect(str(tmp_path / "a.csv")) == (delimiter, point)
     (tmp_path / "a.tsv").write_text(text)
     assert readers.dialect(str(tmp_path / "a.tsv")) == ("\t", ".")
+    (tmp_path / "a.tsv.csv").write_text(text)
+    assert readers.dialect(str(tmp_path / "a.tsv.csv")) == (delimiter, point)
 
 
 def test_a_cell_that_is_no_number_leaves_decimal_commas_numbers(
@@ -118,7 +121,8 @@ def test_members_of_objects_may_be_missing_or_nested(
     monkeypatch.setattr(readers, "_BLOCK", 64)
     nested = [{"t": i, "at": {"x": [i]}, "none": None} for i in range(9)]
     later = {"t": 9, "new": 1}  # a member that the first block has not
-    found = read(write(tmp_path / "a.jsonl", [*nested, later]))
+    with pytest.warns(WinnowWarning, match="a.jsonl have members that none of the first objects"):
+        found = read(write(tmp_path / "a.jsonl", [*nested, later]))
     wanted = [*nested, {"t": 9, "at": None, "none": None}]
     assert found.to_pylist() == wanted
 
@@ -129,6 +133,7 @@ def test_members_of_objects_may_be_missing_or_nested(
         ([{"t": 1, "k": "a"}, {"t": 2, "k": 5}], "Column(/k) changed from string to number"),
         ([[{"t": 1}, {"t": 2}]], "holds an array: write each of its objects on a line"),
         ([{"t": 1, "t ": 2}, 5], "cannot be read as JSON with an object on each line"),
+        ([{"t": {"x": 1}}, {"t": [1]}], "Column(/t) changed from object to array"),
         ([], "is empty: it needs an object on a line"),
     ],
 )
@@ -138,6 +143,14 @@ def test_lines_that_are_no_objects_of_one_kind_are_told(
     with pytest.raises(InputError, match=r"left archive: file .*a\.jsonl") as told:
         read(write(tmp_path / "a.jsonl", objects))
     assert message in str(told.value)
+
+
+def test_columns_of_one_name_in_an_arrow_file_are_told(tmp_path: Path) -> None:
+    rows = pa.table([[1], [2], [3]], names=["t", "k", "k"])
+    with pa.ipc.new_file(tmp_path / "a.arrow", rows.schema) as file:
+        file.write_table(rows)
+    with pytest.raises(InputError, match="has more than one column k: rename one"):
+        open_archive(str(tmp_path), "left")
 
 
 def test_what_is_no_arrow_file_is_told(tmp_path: Path) -> None:
