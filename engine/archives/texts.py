@@ -199,7 +199,7 @@ def _copy(task: SpoolTask, types: dict[str, pa.DataType], *, strict: bool) -> No
         for name, kind in types.items()
         if of_cells and kind == pa.int64() and name not in task.lenient
     ]
-    as_text = [name for name in task.lenient if of_cells and types[name] == pa.string()]
+    as_text = [name for name in task.lenient if of_cells and types.get(name) == pa.string()]
     with_commas = as_text if as_text and dialect(task.path)[1] == "," else []
     with (
         opened(task.path, types | dict.fromkeys(whole, pa.string()), strict=strict) as reader,
