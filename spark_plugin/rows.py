@@ -31,8 +31,10 @@ OF_ARCHIVES = {
     ".frame.write.parquet('joined')",
     "reference": "of Spark DataFrames the exact join is counted when .report is asked for, and "
     "not before: leave it out",
+    "executor": "the joins of Spark DataFrames run in Spark: leave it out",
+    "progress": "Spark shows the progress of its own jobs: leave it out",
 }
-"""What to do instead of options that archives alone have."""
+"""What to do instead of keywords that archives alone have."""
 
 
 class Numbered(TypedDict, total=False):

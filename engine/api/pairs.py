@@ -58,9 +58,9 @@ def replay(
         any order of time; a row's number is its position. Spark DataFrames stay in Spark, where the
         default `policy` is ``yield`` and there is no ``auto``.
     executor : Executor, optional
-        Where lanes are replayed; by default on threads.
+        Where lanes are replayed; by default on threads. Not of Spark DataFrames.
     progress : callable, optional
-        Called as ``progress(stage, done, total)``.
+        Called as ``progress(stage, done, total)``. Not of Spark DataFrames.
     **options
         As ``winnow replay`` has them; without `memory` the join is exact. `fact` may be a frame.
         With `out` the outputs are a dataset in that folder, which must not exist; else they lie in
@@ -89,7 +89,9 @@ def replay(
     """
     home = home_of(left, right, options.get("fact"))
     if home is not None:
-        found: Result = home.replay(left, right, **options)
+        here = {"executor": executor, "progress": progress}  # it has neither, and says so
+        given_here = {name: own for name, own in here.items() if own is not None}
+        found: Result = home.replay(left, right, **options, **given_here)
         return found
     left = in_arrow(left, "left")  # before options by stream, if it is several
     given = REPLAY.from_keywords(not_of_spark(options))

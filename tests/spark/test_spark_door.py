@@ -26,6 +26,7 @@ from thorough import guards
 import winnow
 from engine.api import frames
 from engine.runtime.errors import InputError, SpecError
+from engine.runtime.executors import ThreadExecutor
 from engine.runtime.warned import WinnowWarning
 from spark_plugin import dataframe, lookup
 
@@ -172,6 +173,10 @@ def test_what_is_of_archives_alone_is_told(spark: Any) -> None:
             task()
     with pytest.raises(TypeError, match=r"'out': rows .* stay in Spark: write .*\.frame\.write"):
         winnow.replay(frame, frame, on="k", out="joined", **join)
+    with pytest.raises(TypeError, match="'executor': the joins of Spark DataFrames run in Spark"):
+        winnow.replay(frame, frame, on="k", executor=ThreadExecutor(), **join)
+    with pytest.raises(TypeError, match="'progress': Spark shows the progress of its own jobs"):
+        winnow.replay(frame, frame, on="k", progress=lambda *_: None, **join)
 
 
 def test_a_report_counts_over_any_span_of_time(spark: Any) -> None:
