@@ -23,8 +23,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from replay_throughput import one_core, versions
 from reproduce.record import write
+
+from engine.report.envelope import versions
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "first_use.json"
@@ -97,7 +98,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--warm", action="store_true")
     parser.add_argument("--json", type=Path, default=RESULTS)
     args = parser.parse_args(argv)
-    one_core()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     for package in ("engine", "gpu_kernels", "winnow"):  # as an installation does
         compileall.compile_dir(HERE.parent / package, quiet=1)
     names = [own for own in COMMANDS if own.split(",")[0] in args.only.split(",")]
