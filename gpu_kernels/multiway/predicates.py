@@ -173,47 +173,6 @@ def holds(  # noqa: PLR0911 - one for each kind
     return theta(value[min(a, b)], value[max(a, b)])
 
 
-@portable
-def first_held(
-    kind: int, bound: float, theta: Any,  # noqa: ANN401
-    code: Array, value: Array, first: Array, item: Array, weight: Array, place: int, places: Array,
-    position: int, end: int,
-) -> int:  # fmt: skip
-    """Return the first position before `end` whose tuple agrees with that of `place`, else `end`.
-
-    A loop for each of the cheap predicates, which a choice within it would slow down many times.
-
-    Parameters
-    ----------
-    kind, bound, theta, code, value, first, item, weight, place
-        See `holds`.
-    places : (n,) int64
-        Places of the tuples that are compared, by position.
-    position, end : int
-        ``position <= end``.
-
-    Returns
-    -------
-    int
-        O(end - position) comparisons.
-    """
-    if kind == EQUI:
-        wanted = code[place]
-        while position < end and code[places[position]] != wanted:
-            position += 1
-        return position
-    if kind == BAND:
-        own = value[place, 0]
-        while position < end and not abs(own - value[places[position], 0]) <= bound:
-            position += 1
-        return position
-    while position < end and not holds(
-        kind, bound, theta, code, value, first, item, weight, place, places[position]
-    ):
-        position += 1
-    return position
-
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Theta = Callable[[Any, Any], Any]

@@ -1,4 +1,4 @@
-"""A tuple's walk by the threads of a warp together, equal to `gpu_kernels.multiway.walk`'s.
+"""A tuple's walk by the threads of a warp together (see `gpu_kernels.multiway.walk`).
 
 The threads compare neighbouring tuples of a run at once, a *group*. A ballot shows all of them who
 agrees, and the partial results go on one after the other, in the order of the tuples: the outputs
@@ -232,7 +232,7 @@ def make_walk(team: Team, kind: int, theta: Any) -> Walk:  # noqa: ANN401 - a de
         runs : (hops + 1,) int64
         hops : int64
         shred : float64
-            See `gpu_kernels.multiway.walk.next_output`.
+            The throttle fraction, where the tuple is shredded; else more than 1.
         tally : (2, 8) int64
             Added to.
         """

@@ -3,8 +3,7 @@
 A tuple goes through the windows in the join order of its direction, depth first: a partial result
 is compared with the tuples that the *runs* of the next hop hold, one after the other, and goes on
 with each that agrees (P4 2, 4.1). A run is a range of the admitted tuples of one stream, which lie
-in arrival order. The walk stops at every output and goes on from there, so that it may be counted
-and written with one function.
+in arrival order. Here is what the walks of the engine and of `gpu_kernels.multiway.together` share.
 """
 
 from __future__ import annotations
@@ -13,12 +12,11 @@ import math
 from typing import Any
 
 from gpu_kernels.combine import MEAN, SUM, combined
-from gpu_kernels.multiway.predicates import Array, first_held, holds
+from gpu_kernels.multiway.predicates import Array
 from gpu_kernels.portable import portable
 
 POSITION, END, RUN, MEMBER = range(4)
 """Rows of a walk's stack: the next tuple, the end of its run, the run, the member chosen."""
-STACK_ROWS = 4
 DEPTH = 7
 """Column of `POSITION` that holds the depth: a walk has 7 hops at most, 0 to 6."""
 STACK_COLUMNS = 8
@@ -87,103 +85,9 @@ def begin_walk(stack: Array, bounds: Array, runs: Array, hops: int) -> None:
             stack[POSITION, DEPTH] = ENDED
             return
     stack[POSITION, DEPTH] = 0
-    _enter(stack, bounds, runs, 0)
-
-
-@portable
-def _enter(stack: Array, bounds: Array, runs: Array, hop: int) -> None:
-    """Enter the first run of a hop."""
-    stack[RUN, hop] = runs[hop]
-    stack[POSITION, hop] = bounds[runs[hop], 0]
-    stack[END, hop] = bounds[runs[hop], 1]
-
-
-@portable
-def next_output(
-    place: int, stack: Array, bounds: Array, runs: Array, hops: int, clique: bool, shred: float,
-    places: Array, kind: int, bound: float, theta: Any,  # noqa: ANN401
-    code: Array, value: Array, first: Array, item: Array, weight: Array, comparisons: Array,
-    passes: Array,
-) -> bool:  # fmt: skip
-    """Advance to the next output of a tuple; False at the end.
-
-    The members are in ``stack[MEMBER, hop]``.
-
-    Parameters
-    ----------
-    place : int
-        Of the tuple among all.
-    stack, bounds, runs, hops
-        See `begin_walk`.
-    clique : bool
-        Whether a member must agree with all members before it, and not with the tuple alone.
-    shred : float
-        The throttle fraction, where the tuple is shredded; else more than 1.
-    places : (n,) int64
-        Place among all tuples of each admitted tuple.
-    kind, bound, theta, code, value, first, item, weight
-        See `gpu_kernels.multiway.predicates.holds`.
-    comparisons, passes : (hops,) int64
-        Tuples compared and gone on with at each hop; added to.
-
-    Returns
-    -------
-    bool
-        Whether there is another output. O(comparisons made).
-    """
-    depth = stack[POSITION, DEPTH]
-    while depth >= 0:
-        position = stack[POSITION, depth]
-        begin = position
-        end = stack[END, depth]
-        skipped = 0
-        found = False
-        while position < end and not found:
-            if depth == 0 and shred <= 1.0:
-                if not taken(end - 1 - position, shred):
-                    position += 1
-                    skipped += 1
-                    continue
-                held = holds(
-                    kind, bound, theta, code, value, first, item, weight, place, places[position]
-                )
-            else:
-                position = first_held(
-                    kind, bound, theta, code, value, first, item, weight, place, places, position,
-                    end,
-                )  # fmt: skip
-                held = position < end
-            if held:
-                other = places[position]
-                found = True
-                if clique:
-                    for hop in range(depth):
-                        if not holds(
-                            kind, bound, theta, code, value, first, item, weight,
-                            stack[MEMBER, hop], other,
-                        ):  # fmt: skip
-                            found = False
-                            break
-            position = min(position + 1, end)
-        comparisons[depth] += position - begin - skipped
-        stack[POSITION, depth] = position
-        if found:
-            passes[depth] += 1
-            stack[MEMBER, depth] = places[position - 1]
-            if depth == hops - 1:
-                stack[POSITION, DEPTH] = depth
-                return True
-            depth += 1
-            _enter(stack, bounds, runs, depth)
-        elif stack[RUN, depth] + 1 < runs[depth + 1]:
-            run = stack[RUN, depth] + 1
-            stack[RUN, depth] = run
-            stack[POSITION, depth] = bounds[run, 0]
-            stack[END, depth] = bounds[run, 1]
-        else:
-            depth -= 1
-    stack[POSITION, DEPTH] = ENDED
-    return False
+    stack[RUN, 0] = runs[0]
+    stack[POSITION, 0] = bounds[runs[0], 0]
+    stack[END, 0] = bounds[runs[0], 1]
 
 
 @portable

@@ -167,28 +167,6 @@ def learn(histograms: Floats, windows: ArrayLike, ts: ArrayLike) -> None:
     _learn(histograms, np.asarray(windows, np.int64), times - times[:, :1])
 
 
-def decay(histograms: Floats, factor: float) -> None:
-    """Scale frequencies down, so that older observations count for less.
-
-    Parameters
-    ----------
-    histograms : (m, buckets) float64
-        Changed in place.
-    factor : float
-        From 0 (forget everything) to 1 (nothing).
-
-    Examples
-    --------
-    >>> seen = np.array([[0.0, 0.0], [4.0, 2.0]])
-    >>> decay(seen, 0.5)
-    >>> seen.tolist()
-    [[0.0, 0.0], [2.0, 1.0]]
-    """
-    if not 0 <= factor <= 1:
-        raise SpecError(f"decay {factor} of the histograms must be from 0 to 1")
-    histograms *= factor
-
-
 def scores(
     histograms: Floats, windows: ArrayLike, b: float, orders: Sequence[Sequence[int]]
 ) -> list[list[Floats]]:

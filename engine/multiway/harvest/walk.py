@@ -1,6 +1,6 @@
 """The walk of one tuple through the windows of the others, on the CPU.
 
-It gives what the walk of `gpu_kernels.multiway.walk` gives, in its order, and counts the
+It gives what a walk as `gpu_kernels.multiway.walk` describes it gives, in its order, and counts the
 comparisons that it makes. But it makes few of them: which tuples of a hop agree with the tuple that
 walks does not depend on the members before, so they are found once, when the hop is first reached;
 a partial result then has to be compared with these alone, and only where members must agree with

@@ -9,13 +9,7 @@ import naive_harvest
 import numpy as np
 import pytest
 
-from engine.multiway.fractions.histograms import (
-    bucket_of,
-    decay,
-    empty_histograms,
-    learn,
-    scores,
-)
+from engine.multiway.fractions.histograms import bucket_of, empty_histograms, learn, scores
 from engine.multiway.fractions.profile import JoinProfile
 from engine.runtime.errors import SpecError
 
@@ -111,17 +105,7 @@ def test_nothing_known_is_flat_and_a_profile_takes_the_scores() -> None:
     assert [hop.tolist() for hop in scores(np.zeros((2, 3)), [0, 0], 5, ((1,), (0,)))[0]] == [[1.0]]
 
 
-def test_old_lags_count_for_less() -> None:
-    seen = np.array([[0.0, 0.0], [4.0, 1.0]])
-    decay(seen, 0.25)
-    assert seen.tolist() == [[0.0, 0.0], [1.0, 0.25]]
-    decay(seen, 0.0)
-    assert not seen.any()
-
-
 def test_what_means_nothing_is_refused() -> None:
-    with pytest.raises(SpecError, match=r"decay 1.5 of the histograms must be from 0 to 1"):
-        decay(np.zeros((2, 2)), 1.5)
     with pytest.raises(SpecError, match="0 buckets of a histogram: give 1 or more"):
         empty_histograms([1, 2], 0)
     with pytest.raises(SpecError, match="window -2 must be 0 ticks or more"):
