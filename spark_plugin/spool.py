@@ -26,10 +26,6 @@ class Spool:
 
     The first `HELD_BYTES` stay in memory; a larger lane goes to one compressed file per side in
     Spark's local folder, which `close` removes.
-
-    Parameters
-    ----------
-    held_bytes : int
     """
 
     def __init__(self, held_bytes: int = HELD_BYTES) -> None:

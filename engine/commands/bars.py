@@ -79,10 +79,6 @@ class StageBars:
     console : Console
     clock : callable
         Returns seconds.
-
-    Attributes
-    ----------
-    bars : rich.progress.Progress
     """
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:

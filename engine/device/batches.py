@@ -126,10 +126,6 @@ def plans_on_device(
     replays : sequence of Setting
         One for each lane.
 
-    Returns
-    -------
-    list of RetentionPlan
-
     Raises
     ------
     TooLargeError

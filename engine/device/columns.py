@@ -134,10 +134,6 @@ def lane_columns(
     links : Links, optional
         What facts join.
 
-    Returns
-    -------
-    LaneColumns
-
     Notes
     -----
     O(rows); memory O(rows), unlike a replay on the CPU.

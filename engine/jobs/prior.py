@@ -17,12 +17,6 @@ from engine.runtime.streams import SIDES
 class PriorProfile:
     """A profile of another time, as a replay uses it.
 
-    Parameters
-    ----------
-    profile : ArrivalProfile
-    prepared : Prepared
-    settings : ReplaySettings
-
     Raises
     ------
     SpecError

@@ -187,10 +187,6 @@ def profile_side(
     window, until
         As `SideProfiler` takes them.
 
-    Returns
-    -------
-    SideProfile
-
     Notes
     -----
     O(rows); memory is the window's timestamps and a batch.

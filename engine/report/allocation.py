@@ -115,10 +115,6 @@ def draw(content: dict[str, Any], folder: Place) -> list[Place]:
     folder : Path or Uri
         Made if it is not there.
 
-    Returns
-    -------
-    list of Path or Uri
-
     Raises
     ------
     OutputError

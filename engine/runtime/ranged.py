@@ -43,10 +43,6 @@ class RawFile(Protocol):
 class ObjectFile:
     """An object, open to be read at any place.
 
-    Parameters
-    ----------
-    uri : Uri
-
     Raises
     ------
     FileNotFoundError

@@ -134,10 +134,6 @@ def _functions(variant: WalkVariant) -> Functions:
 def count_kernel(variant: WalkVariant) -> Kernel:
     """Return the kernel that counts outputs.
 
-    Parameters
-    ----------
-    variant : WalkVariant
-
     Notes
     -----
     Compiled once a process for each variant. Launch: any number of blocks of ``per_block * width``
@@ -215,10 +211,6 @@ def write_kernel(variant: WalkVariant) -> Kernel:
 
     A tuple whose outputs do not end with the chunk saves its walk, from which the launch for the
     next chunk goes on.
-
-    Parameters
-    ----------
-    variant : WalkVariant
 
     Notes
     -----

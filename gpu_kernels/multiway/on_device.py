@@ -146,10 +146,6 @@ class DeviceWalks:
     def count(self, tuples: Tuples) -> tuple[Ints, Floats]:
         """Return the results of the walks of tuples.
 
-        Parameters
-        ----------
-        tuples : Tuples
-
         Returns
         -------
         (n, 2 * m - 1) int64

@@ -169,10 +169,6 @@ def make_walk(team: Team, kind: int, theta: Any) -> Walk:  # noqa: ANN401 - a de
         Index among `gpu_kernels.multiway.predicates.KINDS`.
     theta : device function
         Of two vectors; called for theta only.
-
-    Returns
-    -------
-    Walk
     """
     rank, width = team.rank, team.width
 

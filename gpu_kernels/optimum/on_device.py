@@ -45,11 +45,6 @@ class Choices(NamedTuple):
 class DeviceDual:
     """The choices of a memory on a device.
 
-    Parameters
-    ----------
-    device : Device
-    choices : Choices
-
     Raises
     ------
     TooLargeError

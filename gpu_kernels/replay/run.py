@@ -106,10 +106,6 @@ class DeviceStreams:
     partners : PartnerColumns, optional
         What facts join, where keys are not joined by being equal.
 
-    Attributes
-    ----------
-    through_facts : bool
-
     Raises
     ------
     TooLargeError
@@ -165,10 +161,6 @@ def replay_lanes(
     tabulated : Tabulated
     choose : callable
         The variant for a number of slots.
-
-    Returns
-    -------
-    Replayed
 
     Raises
     ------

@@ -190,10 +190,6 @@ class TimeIndex:
     They come from the statistics in the files' footers. The time column of a row group without
     statistics, or with floats or dates as times, is read once.
 
-    Parameters
-    ----------
-    feed : Feed
-
     Attributes
     ----------
     first, end : int

@@ -87,10 +87,6 @@ Bytes = NDArray[np.uint8]
 class HeldRows:
     """Payload of one side's rows that a join memory holds, and of the last batch.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-
     Notes
     -----
     Memory: the payload of the join memory and of a batch; `keep` drops evicted rows.

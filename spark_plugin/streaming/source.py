@@ -66,10 +66,6 @@ class ArchiveStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
 
     An offset is the tick before which everything has been read. So a micro-batch consists of whole
     instants, and is the same whenever and however often it is read.
-
-    Parameters
-    ----------
-    options : Options
     """
 
     def __init__(self, options: Options) -> None:
@@ -172,10 +168,6 @@ def check_python(session: SparkSession) -> None:
 
 def register(session: SparkSession) -> None:
     """Register ``format("winnow")`` where Spark does not find it by itself.
-
-    Parameters
-    ----------
-    session : SparkSession
 
     Notes
     -----

@@ -26,13 +26,7 @@ class Sink(Protocol):
 
 
 class MemorySink:
-    """Keeps everything.
-
-    Attributes
-    ----------
-    outputs : list of pyarrow.Table
-    rejected : dict of list of pyarrow.Table
-    """
+    """Keeps everything."""
 
     def __init__(self) -> None:
         self.outputs: list[pa.Table] = []
@@ -48,12 +42,7 @@ class MemorySink:
 
 
 class FolderSink:
-    """Writes the dataset of a look-up, in row groups of `WRITE_ROWS` rows or more.
-
-    Parameters
-    ----------
-    folder : Output
-    """
+    """Writes the dataset of a look-up, in row groups of `WRITE_ROWS` rows or more."""
 
     def __init__(self, folder: Output) -> None:
         self._folder = folder

@@ -82,11 +82,6 @@ class ReplayModels:
     ticks : sequence of int
         At whose ends the profiles of the lanes tell the tuples that are unexpired.
 
-    Attributes
-    ----------
-    lanes : LaneModels
-    settings : ReplaySettings
-
     Raises
     ------
     SpecError

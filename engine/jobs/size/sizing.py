@@ -185,11 +185,6 @@ def _budget(amount: Amount | None, peak: float, whole: int, *, alone: bool) -> f
 def sized(profile: ArrivalProfile, wanted: Wanted) -> dict[str, Any]:
     """Return what a replay needs of a cluster; docs/size.md explains every field.
 
-    Parameters
-    ----------
-    profile : ArrivalProfile
-    wanted : Wanted
-
     Returns
     -------
     dict

@@ -219,11 +219,6 @@ def advise(rows: Sequence[Row], targets: Sequence[Target]) -> list[Advice]:
 
     Of estimated rows, those without an interval are not advised where others have one.
 
-    Parameters
-    ----------
-    rows : sequence of Row
-    targets : sequence of Target
-
     Returns
     -------
     list of Advice

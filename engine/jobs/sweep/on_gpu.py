@@ -16,12 +16,6 @@ def replay_cells_on_gpu(
 ) -> list[CellResult]:
     """Replay a lane under every cell, reading it once; it lies on the device once.
 
-    Parameters
-    ----------
-    files : LaneFiles
-    cells : sequence of Cell
-    device : Device
-
     Returns
     -------
     list of CellResult

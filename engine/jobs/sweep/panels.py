@@ -26,10 +26,6 @@ Panel = tuple[Any, ...]
 class Panels:
     """The panels of a sweep.
 
-    Parameters
-    ----------
-    rows : sequence of Row
-
     Attributes
     ----------
     rows : dict

@@ -75,10 +75,6 @@ def draw(
     grid : mapping
         As the report has it.
     folder : Path or Uri
-
-    Returns
-    -------
-    list of Path or Uri
     """
     figures = ((own.name, figure_of(rows, advice, grid, own)) for own in MEASURES)
     return save_each(figures, folder)

@@ -78,11 +78,6 @@ class Wants(NamedTuple):
 class SharedBatches:
     """The batches of a lane, in order, each made ready once.
 
-    Parameters
-    ----------
-    files : LaneFiles
-    wants : Wants
-
     Notes
     -----
     Memory: a batch, the keys of the longest windows, 12 bytes a tuple of the windows wanted, the

@@ -109,14 +109,7 @@ class _Memory(NamedTuple):
 
 
 class _Shares:
-    """A window's shares: settings beside each other, or beneath where they are many.
-
-    Parameters
-    ----------
-    choices : sequence of Choice
-    measure : str
-    title : str
-    """
+    """A window's shares: settings beside each other, or beneath where they are many."""
 
     def __init__(self, choices: Sequence[Choice], measure: str, title: str) -> None:
         self._measure, self._title = measure, title

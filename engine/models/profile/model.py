@@ -133,10 +133,6 @@ class ArrivalProfile:
     def save(self, path: str | os.PathLike[str] | Place) -> None:
         """Write the profile as JSON, a line a field, whole or not at all.
 
-        Parameters
-        ----------
-        path : path or URI
-
         Raises
         ------
         OutputError

@@ -189,10 +189,6 @@ class Learner:
         Finds their outputs again.
     entries : (m,) float64, optional
         Where indexes are probed: of a tuple of each stream (`indexes.entries_of`).
-
-    Attributes
-    ----------
-    learnt : Learnt
     """
 
     def __init__(
