@@ -29,10 +29,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from reproduce.record import commit, write
+from reproduce.two_way import Point, zipf
 
 from engine.exact import all_pairs
 from engine.exact.checks import thread_count
-from engine.generate import ImportanceModel, ZipfSpec, in_memory, zipf_sources
+from engine.generate import ImportanceModel
 from engine.optimum.build import build_intervals
 from engine.optimum.certificate import Ascent, certify
 from engine.optimum.dual import CpuDual
@@ -52,23 +53,11 @@ SETUPS = {
 Bounds = Iterator[tuple[int, float]]
 
 
-def streams(
-    rows: int, domain: int, skew_right: float, *, seed: int = 1
-) -> tuple[StreamBatch, StreamBatch]:
+def streams(rows: int, domain: int, skew_right: float) -> tuple[StreamBatch, StreamBatch]:
     """Return both streams of P1's set-up; 1 % of the tuples are rare and important."""
     correlation = "direct" if skew_right else "none"
-    spec = ZipfSpec(
-        rows=rows, domain=domain, skew_left=1.0, skew_right=skew_right, correlation=correlation,
-        importance=ImportanceModel("rare-high"), seed=seed,
-    )  # fmt: skip
-    left, right = (
-        StreamBatch(
-            table["ts"].to_numpy(), np.arange(rows), table["key"].to_numpy(),
-            table["importance"].to_numpy().astype(np.float64),
-        )
-        for table in in_memory(zipf_sources(spec))
-    )  # fmt: skip
-    return left, right
+    point = Point(0, 0, domain, (1.0, skew_right), rows, correlation)
+    return zipf(point, ImportanceModel("rare-high"), seed=1)
 
 
 def least_of(left: StreamBatch, right: StreamBatch) -> Weigh:

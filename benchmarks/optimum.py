@@ -14,76 +14,58 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from ortools import __version__ as ortools_version
 from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
+from reproduce.p1 import BASE, network, pair_of
 from reproduce.record import about, write
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
-
-from paper_workloads import Workload, p1_streams, p1_table1
-from reproduce.p1 import network
+from reproduce.two_way import Pair, Point
 
 from engine.optimum.bound import BoundSettings, bound_lane
-from engine.optimum.build import pairs_of
 from engine.optimum.intervals import matches_of_pairs
 from engine.optimum.settings import Effort, Objective
-from engine.runtime.streams import StreamBatch
-
-SIDES = (0, 1)
+from engine.runtime.streams import LEFT, RIGHT
 
 
 class Case(NamedTuple):
-    """A set-up, and the seconds that the issue allows."""
+    """A set-up, K of each side, and the seconds that it may take."""
 
     name: str
-    workload: Workload
+    pair: Pair
+    budget: int
     allowed: float
     peer: bool
 
 
 def cases(*, peer_large: bool) -> list[Case]:
     """Return P1's largest setting at every M of figure 9, skewed both ways, and table 1's."""
+
+    def case(name: str, point: Point, allowed: float, *, peer: bool) -> Case:
+        return Case(name, pair_of(point, BASE.model, 1), point.memory // 2, allowed, peer)
+
     found = [
-        Case(
+        case(
             f"N=5600 w=400 Zipf {skew:g}/{other:g} M={memory}",
-            p1_streams(5600, 100, skew, other, lifetime=400, memory=memory, correlation=kind),
+            Point(400, memory, 100, (skew, other), correlation=kind),
             5.0,
-            memory in {100, 400},
+            peer=memory in {100, 400},
         )
         for skew, other, kind in ((1.0, 0.0, "none"), (1.0, 1.0, "direct"))
         for memory in (2, 100, 200, 400, 600, 700, 800)
     ]
-    return [*found, Case("table 1: N=56000 w=2000 M=800", p1_table1(), 60.0, peer_large)]
-
-
-def streams(workload: Workload) -> tuple[StreamBatch, StreamBatch]:
-    """Return both streams in memory."""
-    found = []
-    for table in (workload.left, workload.right):
-        ts, key = (table[name].to_numpy().astype(np.int64) for name in ("ts", "key"))
-        importance = table["importance"].to_numpy().astype(np.float64)
-        found.append(StreamBatch(ts, np.arange(ts.size), key, importance))
-    return found[0], found[1]
+    large = Point(2000, 800, 2000, (1.0, 0.0), 56_000)
+    return [*found, case("table 1: N=56000 w=2000 M=800", large, 60.0, peer=peer_large)]
 
 
 def ours(case: Case) -> float:
     """Return the optimum as `winnow bound --method flow` finds it."""
-    left, right = streams(case.workload)
-    settings = BoundSettings(
-        case.workload.window_left,
-        case.workload.window_right,
-        start_ts=case.workload.start_ts,
-        effort=Effort("flow"),
-    )
-    budget = case.workload.budget_left, case.workload.budget_right
-    found = bound_lane(left, right, settings, budget)
+    own = case.pair
+    settings = BoundSettings(*own.windows, start_ts=own.start_ts, effort=Effort("flow"))
+    found = bound_lane(own.left, own.right, settings, (case.budget, case.budget))
     if found.lower != found.upper:
         raise SystemExit(f"{case.name}: {found.lower} is not {found.upper}")
     return found.lower
@@ -91,16 +73,13 @@ def ours(case: Case) -> float:
 
 def peer(case: Case) -> tuple[float, float]:
     """Return OR-Tools' optimum and its seconds."""
-    left, right = streams(case.workload)
-    windows = case.workload.window_left, case.workload.window_right
-    pairs = list(pairs_of(left, right, windows, case.workload.start_ts))
+    left, right, pairs = case.pair.left, case.pair.right, case.pair.pairs
     weigh = Objective().weigher(left, right)
-    budgets = case.workload.budget_left, case.workload.budget_right
     flows = [
         network(
-            matches_of_pairs(left, right, pairs, weigh, side), budgets[side], after_admission=False
+            matches_of_pairs(left, right, pairs, weigh, side), case.budget, after_admission=False
         )
-        for side in SIDES
+        for side in (LEFT, RIGHT)
     ]
     free = sum(float(weigh(a, b)[left.ts[a] == right.ts[b]].sum()) for a, b in pairs)
     begun = time.perf_counter()

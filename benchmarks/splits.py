@@ -23,13 +23,13 @@ import numpy as np
 import pyarrow as pa
 from real_joins import FIRST_ROWS, columns_in
 from reproduce.record import commit, write
+from reproduce.two_way import Point, zipf
 
 import winnow
-from engine.generate import ZipfSpec, in_memory, zipf_sources
+from engine.generate import ImportanceModel
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.replay.lane import LaneReplay
 from engine.replay.settings import ReplaySettings
-from engine.runtime.streams import StreamBatch
 
 RESULTS = Path(__file__).resolve().parent / "results" / "splits.json"
 POLICIES = ("prob", "simpprob", "dgl", "yield")
@@ -64,14 +64,7 @@ def compared(name: str, rows: int) -> list[dict[str, Any]]:
 
 def timed(policy: str, rows: int = 1_000_000, repeats: int = 5) -> dict[str, float]:
     """Return the seconds of a pooled replay and of an even one, at a tenth of the memory."""
-    spec = ZipfSpec(rows=rows, domain=2000, seed=1)
-    left, right = (
-        StreamBatch(
-            table["ts"].to_numpy(), np.arange(rows), table["key"].to_numpy(),
-            table["importance"].to_numpy().astype(np.float64),
-        )
-        for table in in_memory(zipf_sources(spec))
-    )  # fmt: skip
+    left, right = zipf(Point(0, 0, 2000, (1.0, 0.0), rows), ImportanceModel(), seed=1)
     window, half = 9_999, 1_000
     profile = LaneProfile(profile_side([left], window), profile_side([right], window))
     seconds: dict[bool, list[float]] = {False: [], True: []}

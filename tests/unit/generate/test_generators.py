@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import paper_workloads
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -644,31 +643,3 @@ def test_command_help(generator: str, capsys: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(SystemExit):
         winnow_generate(generator, "--help")
     assert "rare-high" in capsys.readouterr().out
-
-
-# --- the papers' workloads ---
-
-
-def test_p1_workload() -> None:
-    work = paper_workloads.p1_streams()
-    assert (work.left.num_rows, work.right.num_rows) == (5600, 5600)
-    assert (work.window_left, work.window_right, work.start_ts) == (399, 399, 800)
-    assert (work.budget_left, work.budget_right) == (100, 100)
-    large = paper_workloads.p1_table1()
-    assert (large.left.num_rows, large.window_left, large.budget_right) == (56_000, 1999, 400)
-    assert column(large.right, "key").max() in range(1900, 2000)
-
-
-def test_p5_workloads() -> None:
-    for build in (
-        paper_workloads.p5_increasing,
-        paper_workloads.p5_decreasing,
-        paper_workloads.p5_bell,
-    ):
-        work = build(rows=600)
-        assert (work.streams.window_left, work.bucket_ticks) == (499_999, 25_000)
-        assert work.curve.sum() == pytest.approx(5)
-        assert work.streams.right.num_rows == 3000
-    inverse = paper_workloads.p5_frequency("inverse", rows=1000)
-    left, right = (np.bincount(column(t, "key"), minlength=50) for t in inverse[:2])
-    assert (left.argmax(), right.argmax()) == (0, 49)
