@@ -17,7 +17,7 @@ import json
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -26,18 +26,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from real_joins import DATA, FIRST_ROWS, Columns, Join, columns_in
-from reproduce.p1 import MODELS
+from real_joins import DATA, FIRST_ROWS, Join, columns_in
+from reproduce.p1 import pair_of
 from reproduce.papers import EXPERIMENTS
 from reproduce.record import commit, filled, write
-from reproduce.two_way import Point
+from reproduce.two_way import Pair, Point, age_curves, batch, replayed
 
-from engine.exact.stream import ExactStream
-from engine.generate import AgeCurveSpec, ZipfSpec, age_curve_sources, in_memory, zipf_sources
-from engine.lanes.profile import LaneProfile, profile_side
+from engine.generate import (
+    AgeCurveSpec,
+    StreamSource,
+    ZipfSpec,
+    age_curve_sources,
+    in_memory,
+    zipf_sources,
+)
+from engine.lanes.profile import LaneProfile
 from engine.policies import Value
-from engine.replay.lane import LaneReplay
-from engine.replay.settings import UNLIMITED, ReplaySettings
+from engine.replay.settings import UNLIMITED
 from engine.runtime.streams import StreamBatch
 from winnow import bound
 
@@ -64,22 +69,10 @@ FIGURES: dict[str, dict[str, Point]] = {
 
 
 class Streams(NamedTuple):
-    """Two streams, their dense keys, and the join they are for."""
+    """Two streams, the join they are for, and when arrivals probe."""
 
-    left: StreamBatch
-    right: StreamBatch
-    ids: tuple[NDArray[np.int32], NDArray[np.int32]]
-    keys: int
-    windows: tuple[int, int]
-    start_ts: int | None
+    pair: Pair
     probe: str
-
-    @property
-    def profile(self) -> LaneProfile:
-        """What a pass over both says."""
-        sides = zip((self.left, self.right), self.windows, strict=True)
-        left, right = (profile_side([side], window) for side, window in sides)
-        return LaneProfile(left, right)
 
 
 class Workload(NamedTuple):
@@ -96,39 +89,20 @@ class Workload(NamedTuple):
 Curves = tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]
 
 
-def joined(
-    left: Columns, right: Columns, windows: tuple[int, int], start_ts: int | None, probe: str
-) -> Streams:
-    """Return streams of (ts, key, importance)."""
-    names = np.unique(np.concatenate([left[1], right[1]]))
-    batches = [StreamBatch(ts, np.arange(ts.size), key, imp) for ts, key, imp in (left, right)]
-    ids = [np.searchsorted(names, batch.key).astype(np.int32) for batch in batches]
-    return Streams(*batches, (ids[0], ids[1]), names.size, windows, start_ts, probe)
-
-
-def columns_of(table: Any) -> Columns:  # noqa: ANN401 - pyarrow's
-    """Return a generated stream's columns."""
-    ts, key, importance = (table.column(name).to_numpy() for name in ("ts", "key", "importance"))
-    return ts, key.astype(np.int64), importance
-
-
 def zipf(point: Point, model: str, seed: int) -> Streams:
     """Return P1's or P2's streams; counting starts at 2w."""
-    spec = ZipfSpec(
-        rows=point.rows, domain=point.domain, skew_left=point.skews[0],
-        skew_right=point.skews[1], correlation=point.correlation, importance=MODELS[model],
-        seed=seed,
-    )  # fmt: skip
-    left, right = (columns_of(table) for table in in_memory(zipf_sources(spec)))
-    window = point.lifetime - 1
-    return joined(left, right, (window, window), 2 * point.lifetime, AFTER)
+    return Streams(pair_of(point, model, seed), AFTER)
+
+
+def p5(sources: Iterable[StreamSource]) -> Streams:
+    """Return P5's streams: only the left keeps a window."""
+    left, right = map(batch, in_memory(sources))
+    return Streams(Pair(left, right, (500_000 - 1, 0), 500_000), AFTER)
 
 
 def by_age(curve: str, seed: int) -> Streams:
-    """Return P5's INC, DEC or BELL: only the left keeps a window."""
-    spec = AgeCurveSpec(rows=5000, curve=curve, seed=seed)
-    left, right = (columns_of(table) for table in in_memory(age_curve_sources(spec)))
-    return joined(left, right, (500_000 - 1, 0), 500_000, AFTER)
+    """Return P5's INC, DEC or BELL."""
+    return p5(age_curve_sources(AgeCurveSpec(rows=5000, curve=curve, seed=seed)))
 
 
 def by_frequency(correlation: str, seed: int) -> Streams:
@@ -137,20 +111,21 @@ def by_frequency(correlation: str, seed: int) -> Streams:
         rows=5000, rows_right=25_000, domain=50, skew_left=2.0, skew_right=2.0,
         correlation=correlation, arrivals="uniform", rate=0.001, rate_right=0.005, seed=seed,
     )  # fmt: skip
-    left, right = (columns_of(table) for table in in_memory(zipf_sources(spec)))
-    return joined(left, right, (500_000 - 1, 0), 500_000, AFTER)
+    return p5(zipf_sources(spec))
 
 
 def archived(join: Join, seed: int) -> Streams:
     """Return the streams of two archives, at most so many first rows of each. `seed` is unused."""
     del seed
-    left, right = columns_in(join)
-    return joined(left, right, (join.window, join.window), None, BEFORE)
+    left, right = (
+        StreamBatch(ts, np.arange(ts.size), key, value) for ts, key, value in columns_in(join)
+    )
+    return Streams(Pair(left, right, (join.window, join.window)), BEFORE)
 
 
 def shares(streams: Streams) -> list[tuple[str, tuple[int, int]]]:
     """Return `SHARES` of what the exact join needs of each side."""
-    left, right = (side.peak for side in streams.profile)
+    left, right = (side.peak for side in streams.pair.profile)
     return [(f"{n} %", (max(1, left * n // 100), max(1, right * n // 100))) for n in SHARES]
 
 
@@ -188,32 +163,19 @@ def importance(
     curves: Curves = (None, None),
 ) -> float:  # fmt: skip
     """Return the importance of one replay's outputs; policy None is the exact join."""
-    settings = ReplaySettings(
-        *streams.windows, policy=policy, parameters=parameters or {}, estimator=estimator,
-        probe=streams.probe, start_ts=streams.start_ts,
-    )  # fmt: skip
-    lane = LaneReplay(settings, profile, budget, curves=curves, emit=False)
-    for _ in lane.push(streams.left, streams.ids[0], streams.right, streams.ids[1], streams.keys):
-        raise AssertionError
-    return lane.importance
-
-
-def age_curves(streams: Streams) -> Curves:
-    """Return AGE's curves as `winnow replay` measures them."""
-    exact = ExactStream(*streams.windows, age_buckets=20)
-    tally = np.zeros(streams.keys, np.int64), np.zeros(streams.keys)
-    exact.push(streams.left, streams.ids[0], streams.right, streams.ids[1], *tally)
-    left, right = streams.left.ts.size, streams.right.ts.size
-    return exact.ages_left / max(1, left), exact.ages_right / max(1, right)
+    return replayed(
+        streams.pair, policy, budget, curves=curves, profile=profile,
+        parameters=parameters or {}, estimator=estimator, probe=streams.probe,
+    ).importance  # fmt: skip
 
 
 def all_policies(streams: Streams, budget: tuple[int, int], curves: Curves) -> dict[str, float]:
     """Return the importance of every policy of the papers, of `yield`, and of the exact join."""
-    profile = streams.profile
+    profile = streams.pair.profile
     run = partial(importance, streams, profile, budget)
     found = {"yield": run("yield"), "simp": run("simp"), "age": run("age", curves=curves)}
     found["exact"] = importance(streams, profile, (UNLIMITED, UNLIMITED), None)
-    lifetime = streams.windows[0] + 1
+    lifetime = streams.pair.windows[0] + 1
     loss = profile.left.mean_importance / lifetime
     slow = (profile.left.rows + profile.right.rows) * max(budget) > SLOW
     for estimator in ESTIMATORS:
@@ -234,14 +196,15 @@ def all_policies(streams: Streams, budget: tuple[int, int], curves: Curves) -> d
 
 def best_possible(streams: Streams, budget: tuple[int, int]) -> float:
     """Return an upper bound of what anything could keep within a budget."""
+    pair = streams.pair
     tables = [
         pa.table({"t": side.ts, "k": side.key, "i": side.importance})
-        for side in (streams.left, streams.right)
+        for side in (pair.left, pair.right)
     ]
     found = bound(
         *tables, on="k", time="t", importance="i", probe=streams.probe,
-        window_left=streams.windows[0], window_right=streams.windows[1],
-        memory_left=budget[0], memory_right=budget[1], start_ts=streams.start_ts,
+        window_left=pair.windows[0], window_right=pair.windows[1],
+        memory_left=budget[0], memory_right=budget[1], start_ts=pair.start_ts,
         method="dual", gap=0.005, seconds=8.0,
     )  # fmt: skip
     return float(found.report["upper"])
@@ -262,7 +225,7 @@ def bounded(workload: Workload, rows: list[dict[str, Any]], seed: int) -> None:
     budgets = dict(workload.budgets(streams))
     for row in rows:
         if in_tables(row):
-            kept = importance(streams, streams.profile, budgets[row["budget"]], "yield")
+            kept = importance(streams, streams.pair.profile, budgets[row["budget"]], "yield")
             row["share"] = kept / best_possible(streams, budgets[row["budget"]])
 
 
@@ -271,7 +234,7 @@ def compared(workload: Workload, seeds: list[int]) -> list[dict[str, Any]]:
     found: dict[str, list[dict[str, float]]] = {}
     for seed in seeds if workload.seeds else seeds[:1]:
         streams = workload.streams(seed)
-        curves = age_curves(streams)
+        curves = age_curves(streams.pair, 20)
         for label, budget in workload.budgets(streams):
             found.setdefault(label, []).append(all_policies(streams, budget, curves))
     rows = [line(workload, label, results) for label, results in found.items()]

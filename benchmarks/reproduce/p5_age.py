@@ -8,11 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.exact.stream import ExactStream
 from engine.generate import AgeCurveSpec, age_curve_sources, in_memory
 from engine.models.rate_curve import k_opt, side_curve
 from engine.policies.age import refined
-from engine.runtime.key_table import KeyTable
 from engine.runtime.streams import StreamBatch
 from reproduce.experiment import (
     Experiment,
@@ -23,7 +21,7 @@ from reproduce.experiment import (
     over,
     peak,
 )
-from reproduce.two_way import Pair, batch, optimum, replayed
+from reproduce.two_way import Pair, age_curves, batch, optimum, replayed
 
 CURVES = {"INC": "increasing", "DEC": "decreasing", "BELL": "bell"}
 SHARES = (5, 10, 20, 30, 40, 50, 60, 70, 80, 90)
@@ -47,16 +45,10 @@ class Aged(NamedTuple):
 def passed(left: StreamBatch, right: StreamBatch, window: int, buckets: int) -> Aged:
     """Return streams with their age curve."""
     pair = Pair(left, right, (window, 0))
-    exact = ExactStream(window, 0, age_buckets=buckets)
-    table = KeyTable()
-    ids = table.intern(left.key), table.intern(right.key)
-    size = int(max(own.max() for own in ids)) + 1
-    exact.push(left, ids[0], right, ids[1], np.zeros(size, np.int64), np.zeros(size))
-    curve = exact.ages_left / left.ts.size
+    curve, other = age_curves(pair, buckets)
     rate = left.ts.size / (int(left.ts[-1] - left.ts[0]) + 1)
     fine = np.array(refined(tuple(curve.tolist()), window))
-    curves = fine, exact.ages_right / right.ts.size
-    return Aged(pair, curve, curves, rate, replayed(pair, None).outputs)
+    return Aged(pair, curve, (fine, other), rate, replayed(pair, None).outputs)
 
 
 @lru_cache(maxsize=4)

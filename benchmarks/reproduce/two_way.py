@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.exact.stream import ExactStream
 from engine.facts.index import FactIndex, fact_index
 from engine.facts.links import Links
 from engine.facts.relation import BEFORE, NEVER, Facts
@@ -105,14 +106,27 @@ def linked(pair: Pair, index: FactIndex | None = None) -> Links:
     return Links(index or fact_index(pair.facts), arrivals, pair.windows)
 
 
+def interned(pair: Pair) -> tuple[list[NDArray[np.int32]], int]:
+    """Return dense ids of both streams' keys, and how many there are."""
+    table = KeyTable()
+    ids = [table.intern(own.key) for own in (pair.left, pair.right)]
+    return ids, int(max(own.max(initial=-1) for own in ids)) + 1
+
+
+def age_curves(pair: Pair, buckets: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the matches of a mean tuple of either side by age."""
+    exact = ExactStream(*pair.windows, age_buckets=buckets)
+    ids, size = interned(pair)
+    exact.push(pair.left, ids[0], pair.right, ids[1], np.zeros(size, np.int64), np.zeros(size))
+    return exact.ages_left / pair.left.ts.size, exact.ages_right / pair.right.ts.size
+
+
 def pushed(lane: LaneReplay, pair: Pair, links: Links | None = None) -> Kept:
     """Push whole streams through a replay."""
-    batches = pair.left, pair.right
     if links is None:
-        table = KeyTable()
-        ids = [table.intern(own.key) for own in batches]
-        size = int(max(own.max(initial=-1) for own in ids)) + 1
+        ids, size = interned(pair)
     else:
+        batches = pair.left, pair.right
         ids = [links.ids(i, own.ts, own.key) for i, own in enumerate(batches)]
         size = links.size
     for _ in lane.push(pair.left, ids[0], pair.right, ids[1], size):
