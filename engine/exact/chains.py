@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.exact.slices import Slice
 from engine.exact.unexpired import paged
-from engine.runtime.jit import Floats, Ints, jit, nth
+from engine.runtime.jit import Ints, jit, nth
 
 BLOCK = 1024  # arrivals; their work lists (16 KiB) stay in the first-level cache
 NEXT_LEFT, NEXT_RIGHT, LOW_LEFT, LOW_RIGHT = range(4)
@@ -93,23 +94,17 @@ def touch(keys: Ints, begin: int, base: int, heads: NDArray[np.int32]) -> int:
 
 
 @jit
-def stage(
-    left_ts: Ints, left_key: Ints, left_importance: Floats, right_ts: Ints, right_key: Ints,
-    right_importance: Floats, cursor: Ints, windows: tuple[int, int], first: int, base: int,
-    heads: NDArray[np.int32], link: NDArray[np.int32], value: NDArray[Any],
-    work_head: NDArray[np.int32], work_low: NDArray[np.int32], work_number: NDArray[np.int32],
-    work_own: Floats,
-) -> tuple[int, bool, bool, int]:  # fmt: skip
+def stage(part: Slice, cursor: Ints, chains: Chains, work: Work) -> tuple[int, bool, bool, int]:
     """Insert a block of arrivals and list those that may have matches. O(BLOCK).
 
     Parameters
     ----------
+    part : Slice
+        Arrivals before its first tick that counts are inserted only.
     cursor : (4,) int64
         Next position and first unexpired position of both sides; moved on.
-    first : int
-        Arrivals before this tick are inserted only.
-    base : int
-        The key with the first heads.
+    chains : Chains
+    work : Work
 
     Returns
     -------
@@ -117,8 +112,12 @@ def stage(
      back, arrivals inserted)
         No arrivals: the streams have ended, or the ring is full.
     """
+    left_ts, left_key, left_importance, right_ts, right_key, right_importance = part.columns
+    heads, link, value = chains
+    work_head, work_low, work_number, work_own = work
+    window_left, window_right = part.windows
+    first, base = part.first, part.base
     i, j, low_left, low_right = cursor
-    window_left, window_right = windows
     end_left, end_right = len(left_ts), len(right_ts)
     slots = len(value) // 2
     stride = len(link) // slots

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.exact.chains import BLOCK, Chains, Work, empty_chains, empty_work, grown, stage
 from engine.exact.checks import (
@@ -18,7 +17,7 @@ from engine.exact.checks import (
 )
 from engine.exact.combine import combine_code, combined, neumaier
 from engine.exact.slices import Slice, cut_slices, with_dense_keys
-from engine.runtime.jit import Floats, Ints, jit, nth
+from engine.runtime.jit import Ints, jit, nth
 from engine.runtime.streams import StreamBatch
 from engine.runtime.work import as_here
 
@@ -33,15 +32,16 @@ class ExactCount(NamedTuple):
 
 @jit
 def follow(
-    listed: int, link: NDArray[np.int32], value: NDArray[Any], work_head: NDArray[np.int32],
-    work_low: NDArray[np.int32], work_own: Floats, combine: int, high: float, rest: float,
-) -> tuple[int, float, float]:  # fmt: skip
+    listed: int, chains: Chains, work: Work, combine: int, high: float, rest: float
+) -> tuple[int, float, float]:
     """Follow the chains of a work list to their ends, a step of each a round. O(outputs).
 
     Returns
     -------
     (outputs, and the compensated sum (high, rest) with their importance added)
     """
+    _, link, value = chains
+    work_head, work_low, _, work_own = work
     slots = len(value) // 2
     stride = len(link) // slots
     mask = slots - 1
@@ -66,30 +66,21 @@ def follow(
 
 @jit
 def count_slice(
-    left_ts: Ints, left_key: Ints, left_importance: Floats, right_ts: Ints, right_key: Ints,
-    right_importance: Floats, cursor: Ints, windows: tuple[int, int], first: int, base: int,
-    heads: NDArray[np.int32], link: NDArray[np.int32], value: NDArray[Any],
-    work_head: NDArray[np.int32], work_low: NDArray[np.int32], work_number: NDArray[np.int32],
-    work_own: Floats, combine: int, high: float, rest: float,
-) -> tuple[int, float, float, bool, bool]:  # fmt: skip
+    part: Slice, cursor: Ints, chains: Chains, work: Work, combine: int, high: float, rest: float
+) -> tuple[int, float, float, bool, bool]:
     """Count until the slice ends, the ring is full, or something does not fit.
 
     Returns
     -------
-    (outputs, compensated sum (high, rest), whether importance fitted `value`, whether ts is in
+    (outputs, compensated sum (high, rest), whether importance fitted the chains, whether ts is in
      order)
     """
     outputs = 0
     while True:
-        listed, fits, ordered, done = stage(
-            left_ts, left_key, left_importance, right_ts, right_key, right_importance, cursor,
-            windows, first, base, heads, link, value, work_head, work_low, work_number, work_own,
-        )  # fmt: skip
+        listed, fits, ordered, done = stage(part, cursor, chains, work)
         if done == 0 or not fits or not ordered:
             return outputs, high, rest, fits, ordered
-        found, high, rest = follow(
-            listed, link, value, work_head, work_low, work_own, combine, high, rest
-        )
+        found, high, rest = follow(listed, chains, work, combine, high, rest)
         outputs += found
 
 
@@ -99,9 +90,8 @@ def _run(part: Slice, chains: Chains, work: Work, combine: int) -> ExactCount | 
     outputs, high, rest = 0, 0.0, 0.0
     while True:
         found, high, rest, fits, ordered = count_slice(
-            *part.columns, cursor, part.windows, part.first, part.base, *chains, *work, combine,
-            high, rest,
-        )  # fmt: skip
+            part, cursor, chains, work, combine, high, rest
+        )
         outputs += found
         check_in_order(ordered)
         if not fits:

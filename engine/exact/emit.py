@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.exact.chains import BLOCK
+from engine.exact.chains import BLOCK, Chains, Work
 from engine.runtime.jit import Ints, jit, nth
 
 LOG = 1 << 14  # steps along chains noted at a time; 128 KiB
@@ -31,11 +31,7 @@ def empty_scratch() -> Scratch:
 
 
 @jit
-def log_group(
-    begin: int, end: int, link: NDArray[np.int32], slots: int, work_head: NDArray[np.int32],
-    work_low: NDArray[np.int32], log_head: NDArray[np.int32], log_item: NDArray[np.int32],
-    last: Ints,
-) -> int:  # fmt: skip
+def log_group(begin: int, end: int, chains: Chains, work: Work, scratch: Scratch) -> int:
     """Note all steps of the arrivals ``begin .. end - 1``, one of each a round.
 
     Returns
@@ -43,6 +39,9 @@ def log_group(
     int
         Steps noted; -1: they are more than LOG.
     """
+    link, slots = chains.link, len(chains.value) // 2
+    work_head, work_low = work.head, work.low
+    log_head, log_item, last = scratch
     stride = len(link) // slots
     mask = slots - 1
     steps = 0
@@ -70,11 +69,13 @@ def log_group(
 
 @jit
 def write_group(
-    steps: int, begin: int, end: int, filled: int, offset_left: int, offset_right: int,
-    work_number: NDArray[np.int32], log_head: NDArray[np.int32], log_item: NDArray[np.int32],
-    last: Ints, out_left: Ints, out_right: Ints,
+    steps: int, begin: int, end: int, filled: int, offsets: tuple[int, int], work: Work,
+    scratch: Scratch, out_left: Ints, out_right: Ints,
 ) -> None:  # fmt: skip
     """Write the noted pairs from `filled` on, those of one arrival oldest first."""
+    offset_left, offset_right = offsets
+    work_number = work.number
+    log_head, log_item, last = scratch
     for x in range(begin, end):
         filled += last[x]
         last[x] = filled
@@ -115,10 +116,8 @@ def write_chain(
 
 @jit
 def emit(
-    progress: Ints, filled: int, offset_left: int, offset_right: int, link: NDArray[np.int32],
-    slots: int, work_head: NDArray[np.int32], work_low: NDArray[np.int32],
-    work_number: NDArray[np.int32], log_head: NDArray[np.int32], log_item: NDArray[np.int32],
-    last: Ints, out_left: Ints, out_right: Ints,
+    progress: Ints, filled: int, offsets: tuple[int, int], chains: Chains, work: Work,
+    scratch: Scratch, out_left: Ints, out_right: Ints,
 ) -> int:  # fmt: skip
     """Write the pairs of a work list, in its order, until it ends or the output is full.
 
@@ -132,32 +131,30 @@ def emit(
     int
         Pairs in the output. O(pairs written).
     """
+    link, slots = chains.link, len(chains.value) // 2
     progress[NEEDED] = 0
     while progress[BEGUN] < progress[LISTED]:
         begin = progress[BEGUN]
         end = min(begin + progress[GROUP], progress[LISTED])
-        steps = log_group(begin, end, link, slots, work_head, work_low, log_head, log_item, last)
+        steps = log_group(begin, end, chains, work, scratch)
         if steps < 0 and end - begin > 1:
             progress[GROUP] = (end - begin) // 2
             continue
-        head, low, number = work_head[begin], work_low[begin], work_number[begin]
+        head, low, number = work.head[begin], work.low[begin], work.number[begin]
         needed = _chain_length(link, slots, head, low) if steps < 0 else steps
         if filled + needed > len(out_left):
             progress[NEEDED] = needed
             break
         if steps >= 0:
-            write_group(
-                steps, begin, end, filled, offset_left, offset_right,
-                work_number, log_head, log_item, last, out_left, out_right,
-            )  # fmt: skip
+            write_group(steps, begin, end, filled, offsets, work, scratch, out_left, out_right)
         elif number & 1:
             write_chain(
-                link, slots, head, low, filled + needed, number >> 1, offset_right, offset_left,
+                link, slots, head, low, filled + needed, number >> 1, offsets[1], offsets[0],
                 out_right, out_left,
             )  # fmt: skip
         else:
             write_chain(
-                link, slots, head, low, filled + needed, number >> 1, offset_left, offset_right,
+                link, slots, head, low, filled + needed, number >> 1, offsets[0], offsets[1],
                 out_left, out_right,
             )  # fmt: skip
         filled += needed

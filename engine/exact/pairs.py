@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.exact.chains import BLOCK, empty_chains, empty_work, grown, stage
+from engine.exact.chains import BLOCK, Chains, Work, empty_chains, empty_work, grown, stage
 from engine.exact.checks import (
     check_in_order,
     check_sizes,
@@ -17,12 +17,12 @@ from engine.exact.checks import (
     first_counted,
     thread_count,
 )
-from engine.exact.emit import BEGUN, GROUP, LISTED, LOG, NEEDED, emit, empty_scratch
+from engine.exact.emit import BEGUN, GROUP, LISTED, LOG, NEEDED, Scratch, emit, empty_scratch
 from engine.exact.slices import Slice, cut_slices, with_dense_keys
 from engine.exact.unexpired import paged
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import ordered_map
-from engine.runtime.jit import Floats, Ints, jit
+from engine.runtime.jit import Ints, jit
 from engine.runtime.streams import StreamBatch
 from engine.runtime.work import as_here
 
@@ -36,12 +36,8 @@ _ROOM = 64  # pairs for each tuple that there is room for at once, where tuples 
 
 @jit
 def fill(
-    left_ts: Ints, left_key: Ints, left_importance: Floats, right_ts: Ints, right_key: Ints,
-    right_importance: Floats, cursor: Ints, windows: tuple[int, int], first: int, base: int,
-    heads: NDArray[np.int32], link: NDArray[np.int32], value: NDArray[Any],
-    work_head: NDArray[np.int32], work_low: NDArray[np.int32], work_number: NDArray[np.int32],
-    work_own: Floats, progress: Ints, offsets: tuple[int, int], log_head: NDArray[np.int32],
-    log_item: NDArray[np.int32], last: Ints, out_left: Ints, out_right: Ints,
+    part: Slice, cursor: Ints, chains: Chains, work: Work, progress: Ints, scratch: Scratch,
+    out_left: Ints, out_right: Ints,
 ) -> tuple[int, bool]:  # fmt: skip
     """Write pairs until the slice ends, or the ring or the output is full.
 
@@ -51,17 +47,10 @@ def fill(
     """
     filled = 0
     while True:
-        filled = emit(
-            progress, filled, offsets[0], offsets[1], link, len(value) // 2,
-            work_head, work_low, work_number, log_head, log_item, last, out_left, out_right,
-        )  # fmt: skip
+        filled = emit(progress, filled, part.offsets, chains, work, scratch, out_left, out_right)
         if progress[NEEDED] > 0:
             return filled, True
-        listed, _, ordered, done = stage(
-            left_ts, left_key, left_importance, right_ts, right_key, right_importance,
-            cursor, windows, first, base, heads, link, value,
-            work_head, work_low, work_number, work_own,
-        )  # fmt: skip
+        listed, _, ordered, done = stage(part, cursor, chains, work)
         if done == 0 or not ordered:
             return filled, ordered
         progress[LISTED], progress[BEGUN] = listed, 0
@@ -80,9 +69,8 @@ def _chunks(part: Slice, chunk: int, dtype: Dtype) -> Iterator[Pairs]:
     filled = 0
     while True:
         more, ordered = fill(
-            *part.columns, cursor, part.windows, part.first, part.base, *chains, *work,
-            progress, part.offsets, *scratch, out_left[filled:], out_right[filled:],
-        )  # fmt: skip
+            part, cursor, chains, work, progress, scratch, out_left[filled:], out_right[filled:]
+        )
         check_in_order(ordered)
         filled += more
         ended = progress[NEEDED] == 0 and part.ended(cursor)
