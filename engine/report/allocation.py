@@ -1,4 +1,4 @@
-"""An allocation: tables on a terminal, and plots of memory and quality by join."""
+"""An allocation: tables on a and plots of memory and quality by join."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.report.charts import Bars, Chart, Series
 from engine.report.envelope import Report
 from engine.report.figures import blank, save_each
 from engine.report.shown import Shown
-from engine.report.tables import number, percent, print_end, table_of, terminal
+from engine.report.tables import number, percent, print_end, table_of
 from engine.runtime.errors import chosen
 from engine.runtime.uris import Place
 
@@ -27,10 +27,9 @@ _COLOURS = {"alloc": "#0072B2", "prop": "#E69F00"}
 _WIDTH = 0.38
 
 
-def print_allocation(report: Report, console: Console | None = None) -> None:
+def print_allocation(report: Report, console: Console) -> None:
     """Print the joins, what each gets by both allocations, and the worst of each."""
     content = report.content
-    console = console or terminal()
     console.print(_joins(content))
     known = [f"{join['name']} by {join['profile']}" for join in content["joins"] if join["profile"]]
     if known:

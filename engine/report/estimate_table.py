@@ -15,7 +15,7 @@ from engine.report.charts import Chart, Series, over_time
 from engine.report.envelope import Report
 from engine.report.sample_table import FIRST, aggregate_table
 from engine.report.shown import Shown
-from engine.report.tables import facts_line, length, number, percent, print_end, table_of, terminal
+from engine.report.tables import facts_line, length, number, percent, print_end, table_of
 from engine.runtime.streams import SIDES
 
 _ALL = 0.95
@@ -24,11 +24,9 @@ _MUCH = 0.01
 """Share of the outputs from which on it is told that replays do not forget how they began."""
 
 
-def print_estimate(
-    report: Report, aggregates: Mapping[str, pa.Table], console: Console | None = None
-) -> None:
+def print_estimate(report: Report, aggregates: Mapping[str, pa.Table], console: Console) -> None:
     """Print the estimates, what was read for them, and what everything would have cost."""
-    console, content = console or terminal(), report.content
+    content = report.content
     if "policy" in content:
         console.print(_measures(aggregates))
     for text, table in aggregates.items() if "policy" not in content else ():

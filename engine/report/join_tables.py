@@ -20,7 +20,6 @@ from engine.report.tables import (
     print_end,
     speed_of,
     table_of,
-    terminal,
 )
 
 MOST_POINTS = 2.0
@@ -28,10 +27,9 @@ MOST_POINTS = 2.0
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-def print_report(report: Report, console: Console | None = None) -> None:
+def print_report(report: Report, console: Console) -> None:
     """Print a replay: what came out, what was lost and where."""
     content = report.content
-    console = console or terminal()
     policy = content["policy"]
     profile = "" if policy["profile"] is None else f", profile {policy['profile']}"
     results = compared(content, f"policy {policy['name']}{profile}")
@@ -183,10 +181,9 @@ def _print_lost(content: dict[str, Any], console: Console) -> None:
     console.print(table)
 
 
-def print_bound(report: Report, console: Console | None = None) -> None:
+def print_bound(report: Report, console: Console) -> None:
     """Print what is possible, how sure that is, and what the exact join comes to."""
     content = report.content
-    console = console or terminal()
     console.print(_bounds(content))
     if "fact" in content:
         console.print(facts_line(content["fact"]))
@@ -225,10 +222,9 @@ def _bounds(content: dict[str, Any]) -> Table:
     )
 
 
-def print_lookup(report: Report, console: Console | None = None) -> None:
+def print_lookup(report: Report, console: Console) -> None:
     """Print what was read of a stream and its facts, and what came out."""
     content = report.content
-    console = console or terminal()
     rows = (
         (side, *(number(content[name][side]) for name in ("rows", "null_keys", "rejected")))
         for side in ("stream", "fact")

@@ -16,17 +16,15 @@ from engine.report.tables import (
     print_end,
     speed_of,
     table_of,
-    terminal,
 )
 
 SHOWN_LANES = 10
 """Lanes that are told of on a terminal: those with the most outputs of the exact join."""
 
 
-def print_multijoin(report: Report, console: Console | None = None) -> None:
+def print_multijoin(report: Report, console: Console) -> None:
     """Print what came out, what was lost and what it cost."""
     content = report.content
-    console = console or terminal()
     method, windows = content["method"], spans(content)
     how = f"policy {content['policy']['name']}" if "policy" in content else method["name"]
     results = compared(content, f"{content['predicate']} ({content['join_graph']}), {how}")

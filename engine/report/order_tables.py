@@ -12,12 +12,10 @@ from rich.table import Table
 from engine.options.meanings import cited
 from engine.report.charts import Bars, Chart, Series
 from engine.report.shown import Shown
-from engine.report.tables import Footnote, number, table_of, terminal
+from engine.report.tables import Footnote, number, table_of
 
 
-def print_explanation(
-    content: dict[str, Any], shown: int | None = None, console: Console | None = None
-) -> None:
+def print_explanation(content: dict[str, Any], shown: int | None, console: Console) -> None:
     """Print the streams, the cheapest orders and the choice.
 
     Parameters
@@ -27,7 +25,6 @@ def print_explanation(
     shown : int or None
         Orders to print, of those that it lists; None: all.
     """
-    console = console or terminal()
     names = names_of(content)
     console.print(_streams(content["streams"]))
     tau = "" if content["tau"] is None else f", every {content['tau']:g}"

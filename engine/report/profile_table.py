@@ -9,13 +9,12 @@ from rich.console import Console
 from engine.models.profile.advice import MODELS
 from engine.models.profile.model import ArrivalProfile
 from engine.report.advice import NAMES, predicted, short, tried_on
-from engine.report.tables import CommandLine, length, table_of, terminal
+from engine.report.tables import CommandLine, length, table_of
 from engine.runtime.streams import SIDES
 
 
-def print_profile(profile: ArrivalProfile, console: Console | None = None) -> None:
+def print_profile(profile: ArrivalProfile, console: Console) -> None:
     """Print both streams beside each other, the models, and the advice."""
-    console = console or terminal()
     rows = ((name, *values) for name, values in _rows(profile))
     console.print(table_of(("", *SIDES), rows, _title(profile)))
     advice = profile.advice

@@ -13,7 +13,7 @@ from rich.table import Table
 from engine.report.charts import Bars, Chart, Lines, Series, clock_of, memory, over_time, time_label
 from engine.report.envelope import Report, instant, spans
 from engine.report.shown import Shown
-from engine.report.tables import number, percent, print_end, table_of, terminal
+from engine.report.tables import number, percent, print_end, table_of
 
 FIRST = 10
 """Rows of an aggregate that are shown."""
@@ -21,12 +21,9 @@ _LARGE = 10_000
 """From here on numbers are shown without decimals."""
 
 
-def print_sample(
-    report: Report, aggregates: Mapping[str, pa.Table], console: Console | None = None
-) -> None:
+def print_sample(report: Report, aggregates: Mapping[str, pa.Table], console: Console) -> None:
     """Print what was estimated, from how much memory, and the first rows of each aggregate."""
     content = report.content
-    console = console or terminal()
     console.print(_totals(content))
     console.print(_sides(content))
     if content["method"]["on_average"]:

@@ -14,7 +14,7 @@ from engine.jobs.sweep.advice import Advice, Choice, Kind, choices_of
 from engine.jobs.sweep.rows import rows_in
 from engine.jobs.sweep.run import SweepResult
 from engine.report.estimate_table import stretches_of
-from engine.report.tables import percent, print_command, print_end, table_of, terminal
+from engine.report.tables import percent, print_command, print_end, table_of
 from engine.runtime.time_units import span_text
 
 MOST_LINES = 16
@@ -29,9 +29,8 @@ _AROUND = 3
 """Characters of a column beside its text."""
 
 
-def print_sweep(result: SweepResult, console: Console | None = None) -> None:
+def print_sweep(result: SweepResult, console: Console) -> None:
     """Print every window's importance recalls, the advice, and what the sweep took."""
-    console = console or terminal()
     report = result.report
     rows, tick = rows_in(result.table), report["grid"]["tick"]
     for windows in dict.fromkeys((row.window_left, row.window_right) for row in rows):

@@ -37,6 +37,7 @@ from engine.multiway.orders.problem import (
     StreamStatistics,
 )
 from engine.report.order_tables import print_explanation
+from engine.report.tables import terminal
 from engine.runtime.errors import SpecError
 
 TABLE5 = {"rates": [10, 1, 1, 3], "windows": [100, 100, 200, 100], "distinct": [500, 50, 40, 5]}
@@ -384,7 +385,7 @@ def test_selectivities_buckets_and_measurements_are_printed(
     assert "P4: Gedik, Wu, Yu, Liu: GrubJoin" in out
     streams = tuple(StreamStatistics(name, 1, 10, 5) for name in ("calls", "texts"))
     runs = [Measured((0, 1), 30, 1), Measured(((1,), (0,)), 20, 1)]
-    print_explanation(explain(OrderingProblem(JoinStatistics(streams)), runs))
+    print_explanation(explain(OrderingProblem(JoinStatistics(streams)), runs), None, terminal())
     out = capsys.readouterr().out
     assert all(text in out for text in ("calls", "texts; calls", "1.500"))
 
