@@ -96,6 +96,24 @@ def random_case(
     return Case(options, weights if signed else None)
 
 
+def contested(
+    seed: int, *, tuples: int = 300, nodes: int = 60, reach: int = 20, whole: bool = False
+) -> Intervals:
+    """Return choices of many tuples an instant, some without any; whole worths tie."""
+    draw = np.random.default_rng(seed)
+    begin = np.sort(draw.integers(0, nodes, tuples)).astype(np.int32)
+    start, ends, worths = [0], [], []
+    for b in begin:
+        stops = np.unique(np.minimum(b + draw.integers(1, reach, draw.integers(0, 5)), nodes))
+        gains = draw.integers(1, 9, stops.size) if whole else draw.pareto(1.2, stops.size) + 1e-6
+        ends.append(stops)
+        worths.append(np.cumsum(gains))
+        start.append(start[-1] + stops.size)
+    end, worth = np.concatenate(ends).astype(np.int32), np.concatenate(worths).astype(np.float64)
+    until = np.zeros(end.size, np.int64)
+    return Intervals(nodes, begin, np.array(start, np.int64), end, worth, until)
+
+
 class Arranged(NamedTuple):
     """A case as the engine takes it: streams in arrival order, without nulls.
 

@@ -13,7 +13,7 @@ import optimum_cases as cases
 import pytest
 from naive import SIDES
 from numpy.typing import NDArray
-from optimum_cases import random_case
+from optimum_cases import contested, random_case
 
 from engine.optimum import dual as dual_module
 from engine.optimum.certificate import Ascent, Certificate, certify
@@ -26,24 +26,6 @@ from engine.runtime.jit import NONE
 
 KINDS = [(objective, signed) for objective in oracle.OBJECTIVES for signed in (False, True)]
 KINDS.remove(("outputs", True))
-
-
-def contested(
-    seed: int, *, tuples: int = 300, nodes: int = 60, reach: int = 20, whole: bool = False
-) -> Intervals:
-    """Choices of many tuples an instant, some without any, of very uneven worth."""
-    draw = np.random.default_rng(seed)
-    begin = np.sort(draw.integers(0, nodes, tuples)).astype(np.int32)
-    start, ends, worths = [0], [], []
-    for b in begin:
-        stops = np.unique(np.minimum(b + draw.integers(1, reach, draw.integers(0, 5)), nodes))
-        gains = draw.integers(1, 9, stops.size) if whole else draw.pareto(1.2, stops.size) + 1e-6
-        ends.append(stops)
-        worths.append(np.cumsum(gains))
-        start.append(start[-1] + stops.size)
-    end, worth = np.concatenate(ends).astype(np.int32), np.concatenate(worths).astype(np.float64)
-    until = np.zeros(end.size, np.int64)
-    return Intervals(nodes, begin, np.array(start, np.int64), end, worth, until)
 
 
 def prices(seed: int, nodes: int, *, whole: bool = False) -> NDArray[np.float64]:

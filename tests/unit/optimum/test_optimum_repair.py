@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from optimum_cases import contested
 
 from engine.optimum.flow import solve_flow
 from engine.optimum.intervals import Intervals, held
@@ -17,18 +18,8 @@ from engine.runtime.jit import NONE
 NODES = 40
 
 
-def contested(seed: int, tuples: int = 200) -> Intervals:
-    """Return choices of whole worths, so that ranks tie, some tuples without any."""
-    draw = np.random.default_rng(seed)
-    begin = np.sort(draw.integers(0, NODES, tuples)).astype(np.int32)
-    start, ends, worths = [0], [], []
-    for b in begin:
-        stops = np.unique(np.minimum(b + draw.integers(1, 15, draw.integers(0, 5)), NODES))
-        ends.append(stops)
-        worths.append(np.cumsum(draw.integers(1, 6, stops.size)))
-        start.append(start[-1] + stops.size)
-    end, worth = np.concatenate(ends).astype(np.int32), np.concatenate(worths).astype(np.float64)
-    return Intervals(NODES, begin, np.array(start), end, worth, np.zeros(end.size, np.int64))
+def choices(seed: int) -> Intervals:
+    return contested(seed, tuples=200, nodes=NODES, reach=15, whole=True)
 
 
 def prices(seed: int) -> NDArray[np.float64]:
@@ -94,7 +85,7 @@ class Naive:
 @pytest.mark.parametrize("budget", [0, 1, 4, 15, 200])
 @pytest.mark.parametrize("seed", range(5))
 def test_sweeps_follow_the_rule(budget: int, seed: int) -> None:
-    intervals, at = contested(seed), prices(seed)
+    intervals, at = choices(seed), prices(seed)
     naive, before = Naive(intervals, budget, at), -1.0
     for sweeps in range(1, 5):
         found = repair(intervals, budget, at, sweeps)
@@ -111,8 +102,8 @@ def test_sweeps_follow_the_rule(budget: int, seed: int) -> None:
 
 def test_more_sweeps_are_worth_more_somewhere() -> None:
     gains = [
-        repair(contested(seed), 4, prices(seed)).value
-        - repair(contested(seed), 4, prices(seed), 1).value
+        repair(choices(seed), 4, prices(seed)).value
+        - repair(choices(seed), 4, prices(seed), 1).value
         for seed in range(5)
     ]
     assert min(gains) >= 0.0
@@ -121,7 +112,7 @@ def test_more_sweeps_are_worth_more_somewhere() -> None:
 
 @pytest.mark.parametrize("budget", [1, 4, 15])
 def test_good_prices_make_good_plans(budget: int) -> None:
-    intervals = contested(7)
+    intervals = choices(7)
     best = solve_flow(intervals, budget, np.zeros(NODES + 1))
     found = repair(intervals, budget, best.price)
     assert 0.9 * best.lower <= found.value <= best.lower
@@ -130,7 +121,7 @@ def test_good_prices_make_good_plans(budget: int) -> None:
 
 
 def test_room_for_all_is_all() -> None:
-    intervals = contested(3)
+    intervals = choices(3)
     found = repair(intervals, 200, prices(3))
     last = intervals.start[1:] - 1
     assert found.chosen.tolist() == np.where(intervals.start[:-1] <= last, last, NONE).tolist()
