@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import golden_cases
 import pytest
 from golden_cases import ERRORS, GOLDENS, REPORTS, settled, settled_json, words
 from pages import checked
+from places import BENCHMARKS
 
 from engine.commands import main
 from engine.commands.line import all_commands
@@ -56,8 +58,9 @@ def test_help(command: str, which: str, capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.parametrize("case", REPORTS)
 def test_report(
-    case: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    case: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     report = tmp_path / "report.json"
     assert main(words(REPORTS[case], folder, report)) == 0
     held(f"reports/{case}.txt", settled(capsys.readouterr().out, folder))
@@ -68,7 +71,8 @@ def test_report(
         found = settled_json(report, folder)
         path = GOLDENS / "reports" / f"{case}.json"
         if WRITE:
-            path.write_text(json.dumps(found, indent=1) + "\n")
+            monkeypatch.syspath_prepend(str(BENCHMARKS))
+            import_module("reproduce.record").write(path, found)
         assert_alike(found, json.loads(path.read_text()), case)
 
 
