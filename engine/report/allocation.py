@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from engine.options.allocate import RECALL
+from engine.report import figures
 from engine.report.charts import Bars, Chart, Series
 from engine.report.envelope import Report
-from engine.report.figures import blank, save_each
 from engine.report.shown import Shown
 from engine.report.tables import number, percent, print_end, table_of
 from engine.runtime.errors import chosen
@@ -23,8 +22,6 @@ _TITLES = {
     "alloc": "ALLOC: the worst join does as well as it can",
     "prop": "PROP: in proportion to what the exact joins need",
 }
-_COLOURS = {"alloc": "#0072B2", "prop": "#E69F00"}
-_WIDTH = 0.38
 
 
 def print_allocation(report: Report, console: Console) -> None:
@@ -120,49 +117,13 @@ def draw(content: dict[str, Any], folder: Place) -> list[Place]:
         If they cannot be written.
     """
     names = ("memory", content["metric"])
-    return save_each(((name, figure_of(content, name)) for name in names), folder)
+    return figures.save_each(((name, figure_of(content, name)) for name in names), folder)
 
 
 def figure_of(content: Mapping[str, Any], name: str = "memory") -> Any:  # noqa: ANN401 - matplotlib's
     """Return the plot of ``memory``, or of the report's ``metric``, as a figure."""
-    name, joins = chosen("plot", name, ("memory", content["metric"])), content["joins"]
-    figure = blank(2.8 + 1.1 * len(joins), 3.8)
-    axis = figure.subplots()
-    places = np.arange(len(joins))
-    for shift, how in ((-0.5, "alloc"), (0.5, "prop")):
-        at = places + shift * _WIDTH
-        values = [_value(join[how], name) for join in joins]
-        axis.bar(at, values, 0.92 * _WIDTH, color=_COLOURS[how], label=how.upper())
-        if name != "memory":
-            predicted = [100 * (join[how]["predicted"] or 0.0) for join in joins]
-            axis.plot(
-                at, predicted, linestyle="none", marker="_", markersize=16, markeredgewidth=2,
-                color="#000000", label="predicted" if how == "prop" else None,
-            )  # fmt: skip
-    axis.set_xticks(places, [join["name"] for join in joins])
-    axis.set_ylabel(
-        {"memory": "tuples, both streams", RECALL: "outputs found (% of the exact join's)"}.get(
-            name, "standard error (% of the sum)"
-        )
-    )
-    axis.set_ylim(bottom=0)
-    axis.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
-    axis.grid(visible=True, axis="y", color="#DDDDDD", linewidth=0.6)
-    axis.set_axisbelow(True)
-    for side in ("top", "right"):
-        axis.spines[side].set_visible(False)
-    title = f"{name.capitalize()} of the joins, {content['memory']['tuples']:,} tuples in all"
-    figure.suptitle(title, fontsize=12, x=0.01, horizontalalignment="left")
-    figure.legend(loc="outside right center", frameon=False, fontsize=9)
-    return figure
-
-
-def _value(part: dict[str, Any], name: str) -> float:
-    """Return the height of a bar: what was replayed, else what is predicted."""
-    if name == "memory":
-        return float(part["memory"])
-    quality = part["predicted"] if part["replayed"] is None else part["replayed"]
-    return 100 * (quality or 0.0)
+    plots = dict(zip((content["metric"], "memory"), _by_join(content), strict=True))
+    return figures.figure_of([plots[chosen("plot", name, [*plots])]])
 
 
 def allocation_shown(report: Report) -> Shown:
@@ -177,13 +138,20 @@ def _by_join(content: Mapping[str, Any]) -> list[Chart]:
     """Return the quality and the memory of each join, by both allocations."""
     joins, metric = content["joins"], content["metric"]
     names = [join["name"] for join in joins]
-
-    def bars(title: str, x: str, name: str) -> Chart:
-        series = [Series(how.upper(), [_value(own[how], name) for own in joins]) for how in _TITLES]
-        return Bars(title, x, names, series)
-
-    quality = "recall (% of the exact join)" if metric == RECALL else f"{metric} (%)"
+    quality, memory = [], []
+    for how in _TITLES:
+        parts = [join[how] for join in joins]
+        memory.append(Series(how.upper(), [float(own["memory"]) for own in parts]))
+        predicted = [100 * (own["predicted"] or 0.0) for own in parts]
+        reached = [
+            guess if own["replayed"] is None else 100 * own["replayed"]
+            for own, guess in zip(parts, predicted, strict=True)
+        ]
+        quality.append(Series(how.upper(), reached))
+        if reached != predicted:
+            quality.append(Series(f"{how.upper()}, predicted", predicted))
+    axis = "recall (% of the exact join)" if metric == RECALL else f"{metric} (%)"
     return [
-        bars(f"{metric.capitalize()} of each join", quality, metric),
-        bars("Memory of each join", "tuples, both streams", "memory"),
+        Bars(f"{metric.capitalize()} of each join", axis, names, quality),
+        Bars("Memory of each join", "tuples, both streams", names, memory),
     ]
