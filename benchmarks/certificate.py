@@ -19,7 +19,6 @@ import argparse
 import multiprocessing
 import platform
 import resource
-import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -208,14 +207,14 @@ def archive(rows: int, gap: float, threads: int | None) -> dict[str, Any]:
     return found | {"both": both, "gain": [both["lower"] / upper - 1, both["upper"] / lower - 1]}
 
 
-def main(argv: list[str] | None = None) -> int:
+def main() -> None:
     """Measure, print and write everything."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--gap", type=float, default=0.02)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--out", type=Path, default=RESULTS)
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     rows = rules()
     print(f"\nP1's set-up, {args.rows} + {args.rows} tuples, M = 10 %")
     with multiprocessing.get_context("spawn").Pool(1) as pool:
@@ -235,8 +234,7 @@ def main(argv: list[str] | None = None) -> int:
         "rules": rows, "archive": large,
     }  # fmt: skip
     write(args.out, content)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

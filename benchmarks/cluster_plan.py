@@ -20,11 +20,10 @@ import argparse
 import heapq
 import json
 import pickle
-import sys
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -219,13 +218,13 @@ def schedule(tuples: int, cost: dict[str, float], kind: str, slots: int) -> dict
     return found | {"all": sum(found.values()), "longest replay": longest, "ideal": ideal}
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Measure, build, schedule, print and write."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--rows", type=int, default=4_000_000)
     parser.add_argument("--latency", type=float, default=0.03)
     parser.add_argument("--json", type=Path, default=RESULTS / "cluster_plan.json")
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     costs, clock = task_costs(args.rows)
     tuples = int(TERABYTE / costs["archive_bytes_a_tuple"])
     print(f"{tuples:,} tuples; CPU ns a tuple: {costs['cpu_ns_a_tuple']}")
@@ -242,8 +241,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"{kind:13} {executors:4} executors: {told} s")
     described = about(rows=args.rows, lanes=LANES, latency=args.latency, tuples=tuples)
     save(args.json, {"about": described, "tasks": costs, "driver": driver, "plans": plans})
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

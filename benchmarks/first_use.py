@@ -91,13 +91,13 @@ def spent(name: str, data: Path, cache: Path) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def main(argv: list[str] | None = None) -> int:
+def main() -> None:
     """Measure, print and write everything."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--only", default=",".join(own for own in COMMANDS if "," not in own))
     parser.add_argument("--warm", action="store_true")
     parser.add_argument("--json", type=Path, default=RESULTS)
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     for package in ("engine", "gpu_kernels", "winnow"):  # as an installation does
@@ -121,8 +121,7 @@ def main(argv: list[str] | None = None) -> int:
     load = os.getloadavg()[0]
     known = {"versions": versions(), "load": round(load, 1), "rows": rows}
     write(args.json, known)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -152,7 +151,7 @@ def check(good: object, words: str) -> None:
         raise SystemExit(1)
 
 
-def main(argv: list[str] | None = None) -> int:
+def main() -> None:
     """Run it, print what was found, and write it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--parts", type=Path, required=True, help="made by gpu_spark_parts.sh")
@@ -164,7 +163,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--policy", default="dimpprob")
     parser.add_argument("--commit", help="default: $WINNOW_COMMIT, or what git says")
     parser.add_argument("--json", type=Path, help="default: $OUT or benchmarks/results; none dry")
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     args.rows = args.rows or (20_000 if args.dry else 4_000_000)
     args.lanes = args.lanes or (8 if args.dry else 512)
     args.tasks = args.tasks or (2 if args.dry else 8)
@@ -189,8 +188,7 @@ def main(argv: list[str] | None = None) -> int:
     out = args.json or (None if args.dry else results / "gpu_spark.json")
     if out is not None:
         write(out, content)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

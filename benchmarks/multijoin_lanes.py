@@ -20,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +108,7 @@ def rows_of(out: Path) -> pa.Table:
     return table.sort_by([(name, "ascending") for name in table.column_names])
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Measure lanes on one core and on two, and slices of growing archives."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--tuples", type=int, default=1_000_000, help="of a stream")
@@ -120,11 +119,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.add_argument(hidden, type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--cores", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--parts", help=argparse.SUPPRESS)
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     if args.answer is not None:
         found = measured(args.folder, args.cores, args.out, json.loads(args.parts))
         args.answer.write_text(json.dumps(found))
-        return 0
+        return
     with tempfile.TemporaryDirectory(prefix="lanes-") as name:
         place = Path(name)
         write(place / "streams", args.tuples, args.rooms)
@@ -158,8 +157,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             )
     facts = about(tuples=args.tuples, rooms=args.rooms)
     save(args.json, {"about": facts, "lanes": lanes, "times": faster, "slices": slices})
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -14,7 +14,6 @@ import argparse
 import resource
 import sys
 import tempfile
-from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 from multiprocessing import get_context
@@ -88,14 +87,14 @@ def compared(folder: Path, window: int, memory: str, repeats: int) -> dict[str, 
     return {"window": window, "memory": memory, **found, "exact_over_none": ratio}
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Compare, print and write."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--place", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--json", type=Path, default=RESULTS / "reference.json")
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory(prefix="reference-", dir=args.place) as name:
         folder = Path(name)
@@ -113,8 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 flush=True,
             )
     save(args.json, {"about": about(rows=args.rows, workload=WORK._asdict()), "rows": rows})
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import sys
 import tempfile
 import threading
 import time
@@ -269,13 +268,13 @@ def local_session(cores: int, *, light: bool = False) -> Any:  # noqa: ANN401 - 
     return get_session("winnow benchmark", light=light)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Write an archive and print what it took."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--workload", choices=WORKLOADS, default="sparse")
     parser.add_argument("--out", type=Path)
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="winnow-scale-") as place, watched() as seen:
         folder = args.out or Path(place) / "archive"
         size, spent = timed(lambda: write_archive(folder, args.rows, WORKLOADS[args.workload]))
@@ -283,8 +282,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         f"{args.rows:,} + {args.rows:,} tuples, {size / 1e6:,.1f} MB in {spent.wall:.1f} s, "
         f"peak {seen.peaks['driver']['resident_mib']:.0f} MiB"
     )
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -14,7 +14,6 @@ import argparse
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +87,7 @@ def compared(
     return row
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Compare, print and write."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
@@ -96,7 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--place", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--json", type=Path, default=RESULTS / "spark_overhead.json")
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     executors: dict[str, Executor] = {
         "local": ThreadExecutor(args.cores),
         "spark": SparkExecutor(local_session(args.cores, light=True)),
@@ -110,8 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         write_archive(folder / "archive", args.rows, WORKLOADS["sparse"])
         rows = [compared(kind, folder / "archive", executors, args.repeats) for kind in KINDS]
     save(args.json, {"about": about(rows=args.rows, cores_used=args.cores), "rows": rows})
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

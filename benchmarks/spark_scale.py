@@ -18,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +128,7 @@ def show(row: dict[str, Any]) -> None:
         print(f"    {name:12} {took:8.0f} ns CPU a tuple")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Measure every size and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--sizes", default="1,10", help="millions of tuples a side")
@@ -141,13 +140,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, default=RESULTS / "spark_scale.json")
     parser.add_argument("--answer", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--rows", type=int, help=argparse.SUPPRESS)
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     work = WORKLOADS[args.workload]
     if args.answer is not None:
         place = args.answer.parent
         found = measured(place, args.rows, work, args.lanes, args.memory, args.cores)
         args.answer.write_text(json.dumps(found))
-        return 0
+        return
     rows = []
     for size in args.sizes.split(","):
         rows.append(alone(round(1e6 * float(size)), args, args.place))
@@ -155,8 +154,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         save(
             args.json, {"about": about(workload=args.workload, cores_used=args.cores), "rows": rows}
         )
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -16,7 +16,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -96,7 +96,7 @@ def measured(folder: Path, executor: Executor, rows: int, **options: Any) -> dic
     }
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
@@ -105,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--place", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--json", type=Path, default=RESULTS / "spark_skew.json")
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     executor = SparkExecutor(local_session(args.cores, light=True))
     kinds: dict[str, tuple[int, dict[str, Any]]] = {
         "exact, a task a lane": (_WHOLE, {"memory": None}),
@@ -138,8 +138,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     described = about(rows=args.rows, lanes=args.lanes, window=WORK.window, cores_used=args.cores)
     exact, kept = found[2]["exact"], found[2]["result"]
     save(args.json, {"about": described, "exact": exact, "kept": kept, "rows": rows})
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -24,7 +24,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -232,7 +232,7 @@ def compared(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Compare, print and write."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
@@ -241,7 +241,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--place", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--json", type=Path, default=RESULTS / "spark_sql.json")
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     os.environ.setdefault(
         "PYSPARK_SUBMIT_ARGS",
         f"--master local[{args.cores}] --driver-memory 2g "
@@ -258,8 +258,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     work = WORKLOADS[args.workload]._asdict()
     described = about(rows=args.rows, workload=work, cores_used=args.cores, lanes=_LANES)
     save(args.json, {"about": described, **found})
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import platform
 import statistics
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -81,7 +80,7 @@ def timed(policy: str, rows: int = 1_000_000, repeats: int = 5) -> dict[str, flo
     return {"even": round(even, 4), "pooled": round(one, 4), "ratio": round(one / even, 3)}
 
 
-def main() -> int:
+def main() -> None:
     """Print and record everything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=60_000)
@@ -112,8 +111,7 @@ def main() -> int:
             "python": platform.python_version(),
         }
         write(RESULTS, {**about, "times": times, "recall": lines})
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import platform
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -110,12 +109,12 @@ def table_of(rows: list[Results]) -> str:
     return "\n".join(lines)
 
 
-def main(argv: list[str] | None = None) -> int:
+def main() -> None:
     """Measure, print and write everything."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--tables", type=Path, help="Markdown file whose marked table to fill")
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     content: Results = {
         "commit": commit(), "python": platform.python_version(), "machine": platform.machine(),
         "cost": cost(),
@@ -125,8 +124,7 @@ def main(argv: list[str] | None = None) -> int:
     print(table)
     if args.tables is not None:
         args.tables.write_text(filled(args.tables.read_text(), {"cost": table}))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

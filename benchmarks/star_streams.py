@@ -15,7 +15,6 @@ import argparse
 import os
 import platform
 import statistics
-import sys
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -148,13 +147,13 @@ def measured(work: Workload, rows: int, repeats: int) -> list[dict[str, Any]]:
     ]
 
 
-def main(argv: list[str] | None = None) -> int:
+def main() -> None:
     """Measure, print and write everything."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", type=Path, default=RESULTS)
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     replayed(workload(500), "recent")  # compiles
     work = workload(args.rows)
     rows = measured(work, args.rows, args.repeats)
@@ -170,8 +169,7 @@ def main(argv: list[str] | None = None) -> int:
         "peaks": [own.peak for own in work.profiles], "index_seconds": work.ready, "rows": rows,
     }  # fmt: skip
     write(args.json, content)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

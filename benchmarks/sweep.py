@@ -179,20 +179,19 @@ def print_found(found: dict[str, Any]) -> None:
     )
 
 
-def main(argv: list[str] | None = None) -> int:
+def main() -> None:
     """Measure, print and write everything."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--rows", type=int, default=1_000_000, help="tuples of each stream")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--json", type=Path, default=RESULTS)
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     cores = some_cores(args.cores)
     with tempfile.TemporaryDirectory(prefix="winnow-sweep-") as name:
         found = measured(args.rows, cores, Path(name))
     print_found(found)
     write(args.json, {"about": about(), **found})
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

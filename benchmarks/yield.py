@@ -310,7 +310,7 @@ def tables_of(rows: list[dict[str, Any]]) -> dict[str, str]:
     return tables
 
 
-def main(argv: list[str] | None = None) -> int:
+def main() -> None:
     """Measure, print and write everything."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=5)
@@ -318,7 +318,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--tables", type=Path, help="Markdown file whose marked tables to fill")
     parser.add_argument("--again", action="store_true", help="only the tables, from --out")
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     if args.again:
         content = json.loads(args.out.read_text())
     else:
@@ -340,8 +340,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"\n## {name}\n{table}")
     if args.tables is not None:
         args.tables.write_text(filled(args.tables.read_text(), tables))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
