@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from gpu_replay import (
@@ -20,30 +20,22 @@ from gpu_replay import (
     ROWS,
     Workload,
     hold_equal,
+    on_cpu,
     replays,
     settings_of,
     workload,
 )
 
 from engine.device.columns import paired
-from engine.device.replay import Setting, load_lanes, replay_on_device
+from engine.device.replay import load_lanes, replay_on_device
 from engine.facts.index import FactIndex, fact_index
-from engine.facts.key_links import KeyLinks
 from engine.facts.links import Links
 from engine.facts.relation import BEFORE, NEVER, Facts
-from engine.replay.lane import LaneReplay
 from gpu_kernels.devices import Device
 
 LANES = 1024
 FACTS_A_KEY = 4
 POLICIES = ("simpprob", "dimpprob", "dgl")
-
-
-class Joined(NamedTuple):
-    """Lanes, and what joins the tuples of each."""
-
-    work: Workload
-    partners: list[tuple[KeyLinks, KeyLinks]]
 
 
 def relation(rows: int, seed: int = 3) -> FactIndex:
@@ -58,29 +50,15 @@ def relation(rows: int, seed: int = 3) -> FactIndex:
     return fact_index(Facts(a[order], b[order], begin[order], end[order], np.arange(a.size)))
 
 
-def joined(work: Workload, rows: int) -> Joined:
+def joined(work: Workload, rows: int) -> Workload:
     """Return the lanes with the ids and partners that the relation gives them."""
     index = relation(rows)
-    columns, partners = [], []
+    columns = []
     for left, right in work.streams:
         links = Links(index, ([(left.ts, left.key)], [(right.ts, right.key)]), None)
         ids = links.ids(0, left.ts, left.key), links.ids(1, right.ts, right.key)
         columns.append(paired(left, ids[0], right, ids[1], links.size, links.key_links))
-        partners.append(links.key_links)
-    return Joined(work._replace(columns=columns), partners)
-
-
-def on_cpu(lanes: Joined, replay: Setting) -> LaneReplay:
-    """Replay one lane on this thread, counting only."""
-    lane = LaneReplay(
-        replay.settings, replay.profile, replay.budget, emit=False,
-        key_links=lanes.partners[replay.lane],
-    )  # fmt: skip
-    left, right = lanes.work.streams[replay.lane]
-    columns = lanes.work.columns[replay.lane]
-    for _ in lane.push(left, columns.left.key, right, columns.right.key, columns.keys):
-        raise AssertionError
-    return lane
+    return work._replace(columns=columns)
 
 
 def measure_facts(
@@ -104,16 +82,18 @@ def measure_facts(
     """
     work = workload(lanes, rows)
     through = joined(work, rows)
-    equal, linked = load_lanes(device, work.columns), load_lanes(device, through.work.columns)
+    equal, linked = load_lanes(device, work.columns), load_lanes(device, through.columns)
     found: dict[str, Any] = {
         "lanes": lanes, "rows": rows, "budget": BUDGET, "lifetime": LIFETIME, "compared": 0,
-        "partners_a_lane": statistics.mean(each[0].other.size for each in through.partners),
+        "partners_a_lane": statistics.mean(
+            each.key_links[0].other.size for each in through.columns if each.key_links
+        ),
     }  # fmt: skip
     for policy in POLICIES:
         for estimator in ESTIMATORS:
             for probe in PROBES:
                 settings = settings_of(policy, estimator, probe)
-                some = replays(through.work, settings, BUDGET)[:compared]
+                some = replays(through, settings, BUDGET)[:compared]
                 outcomes = replay_on_device(device, linked, some)
                 for replay, outcome in zip(some, outcomes, strict=True):
                     what = f"{policy} {estimator} {probe} through facts"

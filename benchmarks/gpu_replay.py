@@ -128,11 +128,12 @@ def replays(work: Workload, settings: ReplaySettings, budget: tuple[int, int]) -
 
 def on_cpu(work: Workload, replay: Setting, *, plan: RetentionPlan | None = None) -> LaneReplay:
     """Replay one lane on this thread, counting only."""
-    lane = LaneReplay(
-        replay.settings, replay.profile, replay.budget, curves=replay.curves, emit=False, plan=plan
-    )
     left, right = work.streams[replay.lane]
     columns = work.columns[replay.lane]
+    lane = LaneReplay(
+        replay.settings, replay.profile, replay.budget, curves=replay.curves, emit=False, plan=plan,
+        key_links=columns.key_links,
+    )  # fmt: skip
     ready = Ready(drawn(work, replay)) if replay.settings.samples else Ready()
     for _ in lane.push(left, columns.left.key, right, columns.right.key, columns.keys, ready):
         raise AssertionError
