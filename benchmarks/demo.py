@@ -32,6 +32,8 @@ from engine.jobs.replay.run import run_replay  # noqa: E402
 from engine.options.budget import parse_amounts  # noqa: E402
 from engine.options.replay import JobOptions  # noqa: E402
 from engine.policies import POLICIES  # noqa: E402
+from engine.report.charts import Bars, Series  # noqa: E402
+from engine.report.figures import figure_of, save_figure  # noqa: E402
 
 WINDOW, DOMAIN, MEMORY = 9_999, 1_000, "10%"
 COMPARED = [name for name in POLICIES if name != "custom"]
@@ -127,28 +129,16 @@ def table(reports: list[Content]) -> Table:
     return columns
 
 
-def draw(reports: list[Content]) -> str:
-    """Return the recalls as an SVG of bars."""
-    step, left, scale = 34, 120, 700
-    most = max(max(c["recall"], c["importance_recall"]) for c in reports)
-    parts = []
-    for i, content in enumerate(reports):
-        y = 40 + i * step
-        parts.append(f'<text x="{left - 8}" y="{y + 17}" text-anchor="end">'
-                     f"{content['policy']['name']}</text>")  # fmt: skip
-        for j, (field, colour) in enumerate((("importance_recall", "#1f5f8b"), ("recall", "#9bb"))):
-            width = scale * content[field] / most
-            at = y + 13 * j
-            parts.append(f'<rect x="{left}" y="{at}" width="{width:.1f}" height="12" '
-                         f'fill="{colour}"/>')  # fmt: skip
-            parts.append(f'<text x="{left + width + 5:.1f}" y="{at + 10}" font-size="11">'
-                         f"{content[field]:.1%}</text>")  # fmt: skip
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + scale + 80}" '
-        f'height="{50 + step * len(reports)}" font-family="sans-serif" font-size="14">\n'
-        f'<text x="{left}" y="22">importance recall (dark) and recall (light) at {MEMORY} of the '
-        "exact join's memory</text>\n" + "\n".join(parts) + "\n</svg>\n"
-    )
+def draw(reports: list[Content]) -> None:
+    """Draw the recalls as bars."""
+    series = [
+        Series(field.replace("_", " "), [100 * content[field] for content in reports])
+        for field in ("importance_recall", "recall")
+    ]
+    names = [content["policy"]["name"] for content in reports]
+    title = f"Found within {MEMORY} of the exact join's memory"
+    chart = Bars(title, "% of the exact join", names, series)
+    save_figure(figure_of([chart]), HOME / "comparison.svg")
 
 
 def main() -> None:
@@ -162,7 +152,7 @@ def main() -> None:
     with (HOME / "comparison.txt").open("w") as file:
         for console in (Console(width=100), Console(width=100, file=file)):
             console.print(table(reports))
-    (HOME / "comparison.svg").write_text(draw(reports))
+    draw(reports)
     print("\nOne of these replays, from the command line:\n"
           f"{command_line(HOME / f'zipf-{options.rows}', reports[0]['policy']['name'])}\n\n"
           f"Saved: {HOME}/comparison.txt, {HOME}/comparison.svg, {HOME}/reports/*.json\n"
