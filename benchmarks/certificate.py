@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import platform
 import resource
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +26,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from reproduce.record import commit, write
+from reproduce.record import about, write
 from reproduce.two_way import Point, zipf
 
 from engine.exact import all_pairs
@@ -229,11 +228,7 @@ def main() -> None:
         f" peak {both['peak_gigabytes']:.2f} GB; importance above the even split's by"
         f" {100 * large['gain'][0]:.2f} to {100 * large['gain'][1]:.2f} %"
     )
-    content = {
-        "commit": commit(), "python": platform.python_version(),
-        "rules": rows, "archive": large,
-    }  # fmt: skip
-    write(args.out, content)
+    write(args.out, {"about": about(), "rules": rows, "archive": large})
 
 
 if __name__ == "__main__":

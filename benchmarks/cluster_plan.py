@@ -33,7 +33,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyspark import cloudpickle
-from scale import RESULTS, WORKLOADS, about, job, save, write_archive
+from reproduce.record import about, write
+from scale import RESULTS, WORKLOADS, job, write_archive
 from spark_skew import Clocked
 
 from engine.archives.source import open_archive
@@ -240,7 +241,7 @@ def main() -> None:
             told = ", ".join(f"{name} {value:,.0f}" for name, value in own.items())
             print(f"{kind:13} {executors:4} executors: {told} s")
     described = about(rows=args.rows, lanes=LANES, latency=args.latency, tuples=tuples)
-    save(args.json, {"about": described, "tasks": costs, "driver": driver, "plans": plans})
+    write(args.json, {"about": described, "tasks": costs, "driver": driver, "plans": plans})
 
 
 if __name__ == "__main__":

@@ -15,14 +15,13 @@ medians of five alternating runs, of long windows three.
 from __future__ import annotations
 
 import argparse
-import platform
 import statistics
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from reproduce.record import commit, write
+from reproduce.record import about, write
 
 from engine.exact.checks import thread_count
 from engine.multiway.exact.join import ExactJoin
@@ -180,8 +179,7 @@ def main() -> None:
     given = parser.parse_args()
     lines = [line for kind in given.kinds for line in compared(kind, given.tuples, given.seed)]
     if given.tuples >= 100_000 and given.kinds == list(WORKS):
-        about = {"commit": commit(), "machine": platform.machine(), "tuples": given.tuples}
-        write(RESULTS, about | {"lines": lines})
+        write(RESULTS, {"about": about(), "tuples": given.tuples, "lines": lines})
 
 
 if __name__ == "__main__":

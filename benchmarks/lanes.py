@@ -17,11 +17,10 @@ from typing import Any
 
 import numpy as np
 from real_joins import NATURAL, Join, written
-from reproduce.record import commit, filled, write
+from reproduce.record import about, filled, write
 
 from engine.jobs.replay.run import run_replay
 from engine.options.replay import REPLAY, job_of
-from engine.report.envelope import versions
 from engine.runtime.executors import SerialExecutor
 
 RESULTS = Path(__file__).resolve().parent / "results" / "lanes.json"
@@ -89,8 +88,7 @@ def main() -> None:
     if args.table is not None:
         args.table.write_text(filled(args.table.read_text(), {"lanes": table}))
     if not args.only:
-        about = {"commit": commit(), "versions": versions(), "rows": args.rows}
-        write(RESULTS, {**about, "lines": lines})
+        write(RESULTS, {"about": about(), "rows": args.rows, "lines": lines})
 
 
 if __name__ == "__main__":

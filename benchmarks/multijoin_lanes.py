@@ -26,7 +26,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from scale import RESULTS, about, local_session, save, watched
+from reproduce.record import about
+from reproduce.record import write as save
+from scale import RESULTS, local_session, watched
 
 from engine.jobs.multijoin.run import run_multijoin
 from engine.options.multijoin_given import multijoin_of

@@ -21,7 +21,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from scale import RESULTS, WORKLOADS, Workload, about, job, save, write_archive
+from reproduce.record import about, write
+from scale import RESULTS, WORKLOADS, Workload, job, write_archive
 
 from engine.jobs.replay.run import run_replay
 from engine.options.streams import REFERENCES
@@ -111,7 +112,7 @@ def main() -> None:
                 f"W {window:9,} {memory:>4}: {', '.join(figures)}; {row['exact_over_none']:.2f} x",
                 flush=True,
             )
-    save(args.json, {"about": about(rows=args.rows, workload=WORK._asdict()), "rows": rows})
+    write(args.json, {"about": about(rows=args.rows, workload=WORK._asdict()), "rows": rows})
 
 
 if __name__ == "__main__":

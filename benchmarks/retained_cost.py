@@ -12,7 +12,6 @@ band itself gives that of a replay from the pairs of its exact join, whose time 
 from __future__ import annotations
 
 import argparse
-import platform
 import statistics
 import time
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from reproduce.record import commit, write
+from reproduce.record import about, write
 
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.multiway.exact.join import ExactJoin
@@ -148,11 +147,7 @@ def main() -> None:
             )
             lines.append(line)
     if args.json:
-        record = {
-            "commit": commit(), "machine": platform.machine(), "tuples": args.tuples,
-            "lines": lines,
-        }  # fmt: skip
-        write(args.json, record)
+        write(args.json, {"about": about(), "tuples": args.tuples, "lines": lines})
 
 
 if __name__ == "__main__":

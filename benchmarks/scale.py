@@ -15,17 +15,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from reproduce.record import commit, processor, write
 
 from engine.archives.roles import Roles
 from engine.generate import ImportanceModel, ZipfSpec, write_streams, zipf_sources
@@ -237,26 +233,6 @@ def median(spent: Sequence[Spent]) -> Spent:
     middle = len(spent) // 2
     walls, cpus = sorted(one.wall for one in spent), sorted(one.cpu for one in spent)
     return Spent(walls[middle], cpus[middle])
-
-
-def about(**more: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever JSON holds
-    """Return what was measured and on what, and how busy the machine was."""
-    names = ("numba", "numpy", "pyarrow", "pyspark")
-    return {
-        "commit": commit(),
-        "cpu": processor(),
-        "cores": len(os.sched_getaffinity(0)),
-        "python": platform.python_version(),
-        "versions": {name: metadata.version(name) for name in names},
-        "load_at_the_end": [round(one, 2) for one in os.getloadavg()],
-        "ended_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        **more,
-    }
-
-
-def save(path: Path, content: dict[str, Any]) -> None:
-    """Write results as JSON."""
-    write(path, content)
 
 
 def local_session(cores: int, *, light: bool = False) -> Any:  # noqa: ANN401 - pyspark has no types here

@@ -17,16 +17,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from reproduce.record import about, write
 from scale import (
     RESULTS,
     WORKLOADS,
     Spent,
-    about,
     figures,
     job,
     local_session,
     median,
-    save,
     timed,
     write_archive,
 )
@@ -108,7 +107,7 @@ def main() -> None:
                 once(folder / "small", folder / "warm", executor, **options)
         write_archive(folder / "archive", args.rows, WORKLOADS["sparse"])
         rows = [compared(kind, folder / "archive", executors, args.repeats) for kind in KINDS]
-    save(args.json, {"about": about(rows=args.rows, cores_used=args.cores), "rows": rows})
+    write(args.json, {"about": about(rows=args.rows, cores_used=args.cores), "rows": rows})
 
 
 if __name__ == "__main__":

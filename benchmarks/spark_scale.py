@@ -21,16 +21,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+from reproduce.record import about, write
 from scale import (
     RESULTS,
     WORKLOADS,
     Spent,
     Watched,
     Workload,
-    about,
     job,
     local_session,
-    save,
     watched,
     write_archive,
 )
@@ -151,7 +150,7 @@ def main() -> None:
     for size in args.sizes.split(","):
         rows.append(alone(round(1e6 * float(size)), args, args.place))
         show(rows[-1])
-        save(
+        write(
             args.json, {"about": about(workload=args.workload, cores_used=args.cores), "rows": rows}
         )
 

@@ -23,7 +23,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from scale import RESULTS, SEED, Workload, about, figures, job, local_session, save
+from reproduce.record import about, write
+from scale import RESULTS, SEED, Workload, figures, job, local_session
 
 from engine.generate import ImportanceModel, StreamSource, ZipfSpec, write_streams, zipf_sources
 from engine.jobs.replay import slices
@@ -137,7 +138,7 @@ def main() -> None:
         )
     described = about(rows=args.rows, lanes=args.lanes, window=WORK.window, cores_used=args.cores)
     exact, kept = found[2]["exact"], found[2]["result"]
-    save(args.json, {"about": described, "exact": exact, "kept": kept, "rows": rows})
+    write(args.json, {"about": described, "exact": exact, "kept": kept, "rows": rows})
 
 
 if __name__ == "__main__":

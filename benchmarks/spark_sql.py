@@ -29,16 +29,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from reproduce.record import about, write
 from scale import (
     RESULTS,
     WORKLOADS,
     Spent,
     Workload,
-    about,
     job,
     local_session,
     median,
-    save,
     settle,
     timed,
     write_archive,
@@ -257,7 +256,7 @@ def main() -> None:
         )
     work = WORKLOADS[args.workload]._asdict()
     described = about(rows=args.rows, workload=work, cores_used=args.cores, lanes=_LANES)
-    save(args.json, {"about": described, **found})
+    write(args.json, {"about": described, **found})
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ even split is as users get it: a percentage of each side's own peak.
 from __future__ import annotations
 
 import argparse
-import platform
 import statistics
 import time
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from real_joins import FIRST_ROWS, columns_in
-from reproduce.record import commit, write
+from reproduce.record import about, write
 from reproduce.two_way import Point, zipf
 
 import winnow
@@ -105,12 +104,7 @@ def main() -> None:
     behind = sum(gain < -1 for gain in gains)
     print(f"{len(gains)} cells: {behind} more than a point behind, median {np.median(gains):+.2f}")
     if not args.only:
-        about = {
-            "commit": commit(),
-            "machine": platform.machine(),
-            "python": platform.python_version(),
-        }
-        write(RESULTS, {**about, "times": times, "recall": lines})
+        write(RESULTS, {"about": about(), "times": times, "recall": lines})
 
 
 if __name__ == "__main__":

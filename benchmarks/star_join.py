@@ -8,13 +8,12 @@ P2's own figures are in `benchmarks/reproduce`.
 from __future__ import annotations
 
 import argparse
-import platform
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from reproduce.record import commit, filled, write
+from reproduce.record import about, filled, write
 from reproduce.two_way import Pair, linked, pushed
 
 from engine.facts.index import fact_index
@@ -115,12 +114,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--tables", type=Path, help="Markdown file whose marked table to fill")
     args = parser.parse_args()
-    content: Results = {
-        "commit": commit(), "python": platform.python_version(), "machine": platform.machine(),
-        "cost": cost(),
-    }  # fmt: skip
-    write(args.out, content)
-    table = table_of(content["cost"])
+    rows = cost()
+    write(args.out, {"about": about(), "cost": rows})
+    table = table_of(rows)
     print(table)
     if args.tables is not None:
         args.tables.write_text(filled(args.tables.read_text(), {"cost": table}))

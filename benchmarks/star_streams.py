@@ -12,8 +12,6 @@ stream, on one core, in the kernel alone: reading and sorting are not timed. Med
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import statistics
 import time
 from pathlib import Path
@@ -22,7 +20,7 @@ from typing import Any, NamedTuple
 import duckdb
 import numpy as np
 import pyarrow as pa
-from reproduce.record import commit, write
+from reproduce.record import about, write
 
 from engine.facts.access import access_by
 from engine.facts.relation import BEFORE, NEVER
@@ -164,8 +162,7 @@ def main() -> None:
             f"{row['tuples_per_second']:>12,.0f} tuples/s"
         )
     content = {
-        "commit": commit(), "python": platform.python_version(),
-        "cores": len(os.sched_getaffinity(0)), "window": WINDOW, "share": SHARE, "facts": FACTS,
+        "about": about(), "window": WINDOW, "share": SHARE, "facts": FACTS,
         "peaks": [own.peak for own in work.profiles], "index_seconds": work.ready, "rows": rows,
     }  # fmt: skip
     write(args.json, content)

@@ -19,7 +19,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from scale import RESULTS, about, save
+from reproduce.record import about
+from reproduce.record import write as save
+from scale import RESULTS
 
 import engine
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -29,7 +28,7 @@ from numpy.typing import NDArray
 from real_joins import DATA, FIRST_ROWS, Join, columns_in
 from reproduce.p1 import pair_of
 from reproduce.papers import EXPERIMENTS
-from reproduce.record import commit, filled, write
+from reproduce.record import about, filled, write
 from reproduce.two_way import Pair, Point, age_curves, batch, replayed
 
 from engine.generate import (
@@ -330,7 +329,7 @@ def main() -> None:
                 spent = time.perf_counter() - begun
                 print(f"{spent:.0f} s: {shown(rows[-1])}", file=sys.stderr, flush=True)
         content = {
-            "commit": commit(), "python": platform.python_version(), "seeds": args.seeds,
+            "about": about(), "seeds": args.seeds,
             "seconds": time.perf_counter() - begun, "rows": rows,
         }  # fmt: skip
         args.out.parent.mkdir(parents=True, exist_ok=True)

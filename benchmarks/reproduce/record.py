@@ -42,7 +42,7 @@ def processor() -> str:
     return names[0] if names else platform.processor()
 
 
-def about() -> dict[str, Any]:
+def about(**more: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever JSON holds
     """Return what a measurement was made by, and on; `engine` is the hash of that folder's tree."""
     return {
         "commit": commit(),
@@ -52,6 +52,7 @@ def about() -> dict[str, Any]:
         "processor": processor(),
         "cores": len(os.sched_getaffinity(0)),
         "load": round(os.getloadavg()[0], 2),
+        **more,
     }
 
 
