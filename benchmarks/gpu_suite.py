@@ -30,7 +30,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reproduce.record import write
+from reproduce import record
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parent
@@ -87,15 +87,7 @@ SECTIONS = (
 
 def commit(given: str | None) -> str:
     """Return the commit as given, from ``WINNOW_COMMIT``, from git, or ``unknown``."""
-    named = given or os.environ.get("WINNOW_COMMIT")
-    if named:
-        return named
-    git = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
-    with contextlib.suppress(OSError):
-        done = subprocess.run(git, capture_output=True, text=True, check=False, cwd=ROOT)  # noqa: S603 - ours
-        if done.returncode == 0:
-            return done.stdout.strip()
-    return "unknown"
+    return given or os.environ.get("WINNOW_COMMIT") or record.commit()
 
 
 def _driver() -> str:
@@ -137,16 +129,10 @@ def _device() -> dict[str, Any]:
 
 def surroundings(given_commit: str | None) -> dict[str, Any]:
     """Return what was measured, and on what."""
-    info = Path("/proc/cpuinfo")
-    models = [
-        line.partition(":")[2].strip()
-        for line in (info.read_text().splitlines() if info.exists() else [])
-        if line.startswith("model name")
-    ]
     return {
         **_device(),
         "driver": _driver(),
-        "cpu": models[0] if models else platform.processor(),
+        "cpu": record.processor(),
         "cpu_cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),
         "packages": _versions(),
@@ -257,7 +243,7 @@ def run_suite(sections: Sequence[Section], folder: Path, about: dict[str, Any], 
             results[section.name] = run_section(section, folder, min(section.budget, left))
         print_section(section.name, results[section.name])
         content = {"about": about, "seconds": time.perf_counter() - begun, "sections": results}
-        write(out, content)
+        record.write(out, content)
     failed = [name for name, result in results.items() if not result["passed"]]
     print(f"\n{len(results) - len(failed)} sections passed, {len(failed)} failed; {out}")
     return not failed

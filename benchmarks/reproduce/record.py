@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -18,14 +19,12 @@ _WIDTH = 240
 
 
 def _git(*command: str) -> str:
-    """Return what git says; nothing where there is no repository."""
-    return subprocess.run(  # noqa: S603 - ours
-        ["git", *command],  # noqa: S607 - the one on the path
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-    ).stdout.strip()
+    """Return what git says; nothing where there is none, or no repository."""
+    words = ["git", *command]
+    with contextlib.suppress(OSError):
+        done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT)  # noqa: S603 - ours
+        return done.stdout.strip()
+    return ""
 
 
 def commit() -> str:
