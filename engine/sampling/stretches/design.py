@@ -27,8 +27,9 @@ from engine.sampling.stretches.interval import FEWEST
 
 NONE = np.empty(0, np.int64)
 LIKELY, LARGE = 0.5, 2.0
-"""Chance from which on, and times the mean size, a slice is drawn for certain, unless too few draws
-would be left to chance. A few large ones left to it outweigh the others, wherever they differ."""
+"""Chance from which on, and times the mean size, a slice is drawn for certain, the largest first,
+as long as enough draws are left to chance. Large ones left to it outweigh the others, wherever they
+differ."""
 SHUFFLED = 2.0
 """Draws within which neighbours are shuffled."""
 
@@ -81,9 +82,11 @@ def chances(sizes: Floats, draws: int, odd: Ints = NONE) -> Floats:
 
 
 def _heavy(share: Floats, sizes: Floats, rest: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
-    """Return which slices are likely to be drawn and much larger than others; none if too many."""
-    found = rest & (share >= LIKELY) & (sizes > LARGE * sizes[rest].mean())
-    return found if found.sum() <= most else np.zeros_like(found)
+    """Return which slices are likely to be drawn and much larger than others: so many, at most."""
+    large = np.flatnonzero(rest & (share >= LIKELY) & (sizes > LARGE * sizes[rest].mean()))
+    found = np.zeros_like(rest)
+    found[large[np.argsort(-sizes[large], kind="stable")][: max(most, 0)]] = True
+    return found
 
 
 class Drawn(NamedTuple):
