@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import t as student
 
@@ -14,7 +15,8 @@ def chances(sizes: Sequence[float], draws: int, odd: Sequence[int] = ()) -> list
     """Return inclusion probabilities proportional to size; those above 1 become 1, then again.
 
     Half of the draws, and 10 of them, are left to chance. The others may be of the odd ones, in
-    their order, and of large sizes: of chance 1/2 or more, and over twice the mean.
+    their order, and of large sizes, the largest first: of chance 1/2 or more, and over twice the
+    mean.
     """
     kept = max(math.ceil(draws / 2), 10)
     some = {i for i, size in enumerate(sizes) if size > 0}
@@ -29,7 +31,8 @@ def chances(sizes: Sequence[float], draws: int, odd: Sequence[int] = ()) -> list
         if not more:
             large = [i for i in rest if left * sizes[i] >= total / 2]
             large = [i for i in large if sizes[i] > 2 * total / len(rest)]
-            more = set(large) if len(large) <= left - kept else set()
+            large.sort(key=lambda i: (-sizes[i], i))
+            more = set(large[: max(left - kept, 0)])
         if not more:
             return [
                 1.0 if i in certain else left * size / total if i in rest else 0.0
@@ -113,6 +116,36 @@ def ratio_interval(
             far *= 2
         found.append(middle + way * float(brentq(beyond, 0.0, far, xtol=1e-14)))
     return found[0], found[1]
+
+
+def calibrated(
+    values: Sequence[float],
+    known: Sequence[Sequence[float]],
+    sizes: Sequence[float],
+    chance: Sequence[float],
+    total: Sequence[float],
+    size: float,
+) -> tuple[float, list[float]]:
+    """Return a total by a regression on what is known, and what others' fits leave of each slice.
+
+    A slice's fit is that of the others, each weighted by its chance not to be drawn.
+    """
+    n = len(sizes)
+    rows = [[own, *some] for own, some in zip(sizes, known, strict=True)]
+
+    def fit(those: Sequence[int]) -> np.ndarray:
+        roots = [math.sqrt(1 - chance[i]) / sizes[i] for i in those]
+        design = [[root * part for part in rows[i]] for root, i in zip(roots, those, strict=True)]
+        wanted = [root * values[i] for root, i in zip(roots, those, strict=True)]
+        return np.linalg.lstsq(np.array(design), np.array(wanted), rcond=None)[0]
+
+    every = fit(range(n))
+    left = sum((values[i] - float(every @ rows[i])) / sizes[i] for i in range(n))
+    rests = [
+        (values[i] - float(fit([j for j in range(n) if j != i]) @ rows[i])) / sizes[i]
+        for i in range(n)
+    ]
+    return float(every @ [size, *total]) + size * left / n, rests
 
 
 def pooled_interval(

@@ -23,6 +23,7 @@ from engine.sampling.stretches.interval import (
     Answer,
     Cell,
     answer,
+    residuals,
 )
 from engine.sampling.stretches.needed import (
     Anticipated,
@@ -133,6 +134,7 @@ class Cells:
             ]
         size = self._own.size(begin, end)
         worth = self._own.known(begin, end, by_chance)
+        known = self._own.averages_by(begin, end, by_chance)
         found = []
         for group in np.unique(np.concatenate(groups)).tolist():
             parts = [
@@ -144,7 +146,7 @@ class Cells:
             ]
             own = Cell(
                 parts[0].sum(axis=0), parts[1], self._own.sizes[by_chance],
-                self._own.chance[by_chance], size, worth,
+                self._own.chance[by_chance], size, worth, known,
             )  # fmt: skip
             found.append((group, own))
         return found
@@ -207,16 +209,21 @@ class Cells:
         for number, ((_, group, own), one) in enumerate(zip(cells, answers, strict=True)):
             known = one.estimate if math.isfinite(one.estimate) else 0.0
             window = slice(places.begin[number], places.end[number])
-            for entries, shift, picked in (
-                (self._certain, 0, self._places[0]), (self._by_chance, n, self._places[1]),
-            ):  # fmt: skip
+            explained = [np.zeros(picked.size) for picked in self._places]
+            if average:
+                there = (self._places[1] >= window.start) & (self._places[1] < window.stop)
+                explained[1][there] = residuals(own, average=True).explained
+            for entries, shift, picked, less in zip(
+                (self._certain, self._by_chance), (0, n), self._places, explained, strict=True
+            ):
                 mine = _range(entries.group, group)
                 inside = np.flatnonzero(
                     (picked[entries.at[mine]] >= window.start)
                     & (picked[entries.at[mine]] < window.stop)
                 )
                 sums = entries.sums[mine][inside]
-                values.append(sums[:, 0] - known * sums[:, 1] if average else sums[:, 0])
+                apart = sums[:, 0] - known * sums[:, 1] if average else sums[:, 0]
+                values.append(apart - less[entries.at[mine][inside]])
                 at.append(entries.at[mine][inside] + shift)
                 every.append(np.full(inside.size, number))
             units.append(abs(known) * (_outputs(own) if average else 1.0))

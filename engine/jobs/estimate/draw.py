@@ -147,11 +147,14 @@ class Joins:
         certain, by_chance = own.places
         lacking = np.setdiff1d(np.flatnonzero(own.chance == 1), certain)
 
-        def left(sizes: Floats) -> Floats:
-            rest = np.where(own.chance < 1, sizes, 0.0)
-            rest[lacking] = sizes[lacking]
-            return np.concatenate([[0.0], np.cumsum(rest)])
+        to_chance = own.chance < 1
+        to_chance[lacking] = True
 
+        def left(sizes: Floats) -> Floats:
+            rest = np.cumsum(sizes.T * to_chance, axis=-1).T
+            return np.concatenate([np.zeros_like(rest[:1]), rest])
+
+        known = self.plan.known
         evened = own.worth is not own.sizes
         return Seen(
             [self.found[place] for place in certain.tolist()],
@@ -162,6 +165,7 @@ class Joins:
             own.draws,
             lacking.size,
             (own.worth[by_chance], left(own.worth)) if evened else None,
+            None if known is None else (known[by_chance], left(known)),
         )
 
     def _so_far(self, whole: tuple[int, int, Floats, Floats, Floats], places: Drawn) -> Round:

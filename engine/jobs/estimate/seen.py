@@ -41,6 +41,9 @@ class Seen(NamedTuple):
     worth: tuple[Floats, Floats] | None = None
     """Where slices were drawn by other sizes than what they are worth for a total: that of those
     drawn by chance, and as `left`."""
+    goes_with: tuple[Floats, Floats] | None = None
+    """What averages go with and is known of slices: (n, q) of those drawn by chance, and
+    (slices + 1, q) as `left`."""
 
     @property
     def whole(self) -> bool:
@@ -65,6 +68,13 @@ class Seen(NamedTuple):
         """Return the sizes of the slices left to chance from one place to another."""
         found = float(self.left[end] - self.left[begin])
         return found if found > 1e-12 * self.left[-1] else 0.0
+
+    def averages_by(self, begin: int, end: int, drawn: Ints) -> tuple[Floats, Floats] | None:
+        """Return what averages go with: of those drawn from one place to another, and of all."""
+        if self.goes_with is None:
+            return None
+        of_drawn, left = self.goes_with
+        return of_drawn[drawn], left[end] - left[begin]
 
     def known(self, begin: int, end: int, drawn: Ints) -> tuple[Floats, float] | None:
         """Return what slices from one place to another are worth, those drawn and all by chance.

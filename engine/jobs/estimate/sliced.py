@@ -46,6 +46,11 @@ class Slices(ABC):
         return self.measures.odd
 
     @property
+    def known(self) -> Floats | None:
+        """What averages go with and is known of each before: (slices, n) float64, if any is."""
+        return self.measures.of_values
+
+    @property
     def times(self) -> Ints:
         """Places of the first slice of each part of time, and of the one after the last."""
         slots = np.linspace(0, self.slices, min(TIMES, self.slices) + 1)

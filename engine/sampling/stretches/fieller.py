@@ -3,6 +3,10 @@
 A ratio R of two totals S and C is no longer nearly linear in them where C has a standard error of a
 tenth or more. Fieller (1954, Some problems in interval estimation): R is in the interval if
 ``S - R C`` is within so many of its own standard errors of 0, which is a quadratic in R.
+
+That has C normal, which may then be 0, and the interval be without end. But C is a number of
+outputs or a sum of sizes, and above 0: it is less than its estimate by a factor, as far as a
+lognormal one is. No end lies farther out than the linearised error with so small a divisor has it.
 """
 
 from __future__ import annotations
@@ -17,8 +21,8 @@ from engine.runtime.jit import Floats
 def ends(
     error: float, part: Floats, divisor: Floats, rest: Floats, unit: float,
     quantiles: tuple[float, float],
-) -> tuple[float, float] | None:  # fmt: skip
-    """Return how far a ratio reaches below and above; None if its divisor may be 0.
+) -> tuple[float, float]:  # fmt: skip
+    """Return how far a ratio reaches below and above.
 
     Parameters
     ----------
@@ -44,14 +48,15 @@ def ends(
     apart = part - np.roll(part, 1), divisor - np.roll(divisor, 1)
     both, squares = (float((rest * apart[1] * own).sum()) / 2 for own in apart)
     both, squares = both * (unit / n) ** 2, squares * (unit / n) ** 2
+    less = math.exp(min(quantiles) * math.sqrt(math.log1p(squares)))
 
     def reach(quantile: float, side: float) -> float:
+        farthest = quantile * error * less
         leading = 1 - quantile**2 * squares
         if leading <= 0:
-            return math.nan
+            return farthest
         middle = -(quantile**2) * both
         root = math.sqrt(middle**2 + leading * (quantile * error) ** 2)
-        return (side * middle + root) / leading
+        return min(farthest, (side * middle + root) / leading)
 
-    found = reach(quantiles[0], -1.0), reach(quantiles[1], 1.0)
-    return None if any(map(math.isnan, found)) else found
+    return reach(quantiles[0], -1.0), reach(quantiles[1], 1.0)

@@ -17,7 +17,8 @@ known (Sarndal, Swensson and Wretman 1992, 7.3). Where one slice outweighs the o
 by the sizes of the draws.
 
 *Averages* are ratios R of two totals; the same is computed of the residuals ``y - R z``, divided by
-the total of z, times ``n / (n - 1)``, for R is fitted to them. The interval is `fieller`'s.
+the total of z, times ``n / (n - 1)``, for R is fitted to them. The interval is `fieller`'s. Both
+totals are calibrated to what is known of all slices, if anything is (`regression`).
 
 *Windows of time with few slices* go by those of all windows (`pooled`), relative to their own mean,
 which is vague too: so an interval of outputs, or of what is not below 0, reaches by a factor.
@@ -37,8 +38,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.runtime.jit import Floats
-from engine.runtime.scipy_late import stdtrit
 from engine.sampling.stretches import fieller
+from engine.sampling.stretches.quantiles import quantiles
+from engine.sampling.stretches.regression import calibrated
 
 FEWEST = 10
 """Slices left to chance, at least, for an interval."""
@@ -49,9 +51,6 @@ SOME = 5
 DOMINANT, MOST = 0.6, 0.8
 """Share of the variance with which one slice outweighs the others, and the most it may have."""
 _FARTHEST, _LITTLE = 700.0, 1e-300
-_SYMMETRIC = 1e-4
-"""Skewness below which there is none."""
-_VAGUE = "stretches differ too much to tell the number of outputs"
 _TOO_FEW = "too few stretches were sampled: {}, of {} that are needed"
 _RARE = "{} of the sampled stretches have any such output: {} are needed"
 
@@ -72,6 +71,9 @@ class Cell(NamedTuple):
     worth: tuple[Floats, float] | None = None
     """Where totals go with other sizes than those by which slices were drawn: these of the slices
     drawn by chance, and of all left to it."""
+    known: tuple[Floats, Floats] | None = None
+    """What goes with averages and is known before: (n, q) of the slices drawn by chance, and (q,)
+    of all left to it."""
 
     @property
     def own_sizes(self) -> Floats:
@@ -140,6 +142,10 @@ class Residuals(NamedTuple):
     """(n,) float64. Half of the squared differences of neighbours."""
     rest: Floats
     """(n,) float64. Chances of neighbours not to be drawn, on average."""
+    divisor: Floats
+    """(n,) float64. Of averages and ratios what they are divided by, over sizes, as `part`."""
+    explained: Floats
+    """(n,) float64. Of averages what is known before explains of values less the average."""
 
     @property
     def seen(self) -> bool:
@@ -153,24 +159,34 @@ def residuals(cell: Cell, *, average: bool) -> Residuals:
     ratios = cell.values / cell.sizes[:, None]
     mean = ratios.mean(axis=0) if n else np.zeros(2)
     totals = cell.certain + cell.size * mean
-    value, part, units = float(totals[0]), ratios[:, 0], cell.size
+    value, part, units, divisor = float(totals[0]), ratios[:, 0], cell.size, ratios[:, 1]
+    explained = np.zeros(n)
+    fitted = math.sqrt(n / (n - 1)) if n > 1 and (average or cell.worth is not None) else 1.0
     if average and totals[1]:
+        fit = None
+        if cell.known is not None:
+            known, total = cell.known
+            fit = calibrated(ratios, known / cell.sizes[:, None], total, cell.chance, cell.size)
+        if fit is not None:
+            totals, ratios, fitted = cell.certain + fit.totals, fit.rest, 1.0
         value = float(totals[0] / totals[1])
-        part, units = part - value * ratios[:, 1], cell.size / float(totals[1])
+        part, divisor, units = (
+            ratios[:, 0] - value * ratios[:, 1],
+            ratios[:, 1],
+            cell.size / float(totals[1]),
+        )
+        if fit is not None:
+            explained = cell.sizes * (fit.explained[:, 0] - value * fit.explained[:, 1])
     elif cell.worth is not None and n:
         worth = cell.worth[0] / cell.sizes
         ratio = float(mean[0] / worth.mean())
         value = float(cell.certain[0]) + cell.worth[1] * ratio
         part, units = part - ratio * worth, cell.worth[1] / float(worth.mean())
-    fitted = average or cell.worth is not None
+        divisor = worth / cell.worth[1]
     return Residuals(
-        value,
-        float(mean[1]),
-        units * (math.sqrt(n / (n - 1)) if fitted and n > 1 else 1.0),
-        part,
-        (part - np.roll(part, 1)) ** 2 / 2,
-        1 - (cell.chance + np.roll(cell.chance, 1)) / 2,
-    )
+        value, float(mean[1]), units * fitted, part, (part - np.roll(part, 1)) ** 2 / 2,
+        1 - (cell.chance + np.roll(cell.chance, 1)) / 2, divisor, explained,
+    )  # fmt: skip
 
 
 def answer(
@@ -238,9 +254,9 @@ def answer(
         as_drawn = answer(cell._replace(worth=None), confidence, average=average, pooled=pooled)
         if as_drawn.reason is None and not as_drawn.dominated:
             return as_drawn
-    reach = reason or _reach(cell, own, error, _quantiles(own.part, confidence, free), average, few)
-    if isinstance(reach, str):
-        return found._replace(reason=reach)
+    if reason is not None:
+        return found._replace(reason=reason)
+    reach = _reach(cell, own, error, quantiles(own.part, confidence, free), average, few)
     low, high = own.value - reach[0], own.value + reach[1]
     if not average:
         low, high = _beyond_what_was_seen(cell, low, high)
@@ -248,51 +264,23 @@ def answer(
 
 
 def _reach(
-    cell: Cell, own: Residuals, error: float, quantiles: tuple[float, float], average: bool,
+    cell: Cell, own: Residuals, error: float, reached: tuple[float, float], average: bool,
     few: bool,
-) -> tuple[float, float] | str:  # fmt: skip
-    """Return how far an interval reaches below and above, or why that is not known."""
+) -> tuple[float, float]:  # fmt: skip
+    """Return how far an interval reaches below and above."""
     rest = own.value - float(cell.certain[0])
     if few and not average and rest > 0 and (cell.values[:, 0] >= 0).all():
-        return _by_factors(rest, error, quantiles)
-    divisor = cell.values[:, 1] if average else None
-    if not average and cell.worth is not None:
-        divisor = cell.worth[0] / cell.worth[1]
-    if few or divisor is None:
-        return quantiles[0] * error, quantiles[1] * error
-    ends = fieller.ends(error, own.part, divisor / cell.sizes, own.rest, own.units, quantiles)
-    return _VAGUE if ends is None else ends
+        return _by_factors(rest, error, reached)
+    if few or (not average and cell.worth is None):
+        return reached[0] * error, reached[1] * error
+    return fieller.ends(error, own.part, own.divisor, own.rest, own.units, reached)
 
 
-def _by_factors(rest: float, error: float, quantiles: tuple[float, float]) -> tuple[float, float]:
+def _by_factors(rest: float, error: float, reached: tuple[float, float]) -> tuple[float, float]:
     """Return how far a total reaches below and above, where that goes by factors of it."""
     reach = math.sqrt(math.log1p((error / rest) ** 2))
-    down, up = quantiles
+    down, up = reached
     return rest * (1 - math.exp(-down * reach)), rest * (math.exp(min(up * reach, _FARTHEST)) - 1)
-
-
-def _quantiles(part: Floats, confidence: float, free: float | None) -> tuple[float, float]:
-    """Return how many standard errors the interval reaches below the estimate, and above it.
-
-    With so many degrees of freedom, if they are known.
-    """
-    if free is not None:
-        return (float(stdtrit(free, (1 + confidence) / 2)),) * 2
-    n, apart = part.size, part - part.mean()
-    deviation = float(apart.std())
-    if not deviation:
-        return (float(stdtrit(2 * n / 3, (1 + confidence) / 2)),) * 2
-    skew, kurtosis = (float(((apart / deviation) ** power).mean()) for power in (3, 4))
-    skew *= math.sqrt(n * (n - 1)) / (n - 2)
-    own = float(stdtrit(2 * n / max(3.0, kurtosis), (1 + confidence) / 2))
-    root = math.sqrt(n)
-
-    def hall(of: float) -> float:
-        if abs(skew) < _SYMMETRIC:
-            return of
-        return 3 * root / skew * float(np.cbrt(1 + skew * (of / root - skew / (6 * n))) - 1)
-
-    return max(own, hall(own)), max(own, -hall(-own))
 
 
 def _doubt(some: NDArray[np.bool_], share: float) -> str | None:

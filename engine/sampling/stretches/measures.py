@@ -59,6 +59,13 @@ class Measures(NamedTuple):
         """Shares until a sample says which are best: (3,) float64."""
         return COUNTED if self.counted else FIRST
 
+    @property
+    def of_values(self) -> Floats | None:
+        """What averages go with: pairs times how large values may be, and pairs; (slices, 2)."""
+        if self.values is None:
+            return None
+        return np.column_stack([self.alike * self.values, self.alike])
+
     def with_keys(self, pairs: Floats) -> Measures:
         """Return the measures with the pairs that keys make: (slices,) float64, not scaled."""
         total = pairs.sum()

@@ -103,24 +103,26 @@ def test_no_interval_without_reason_to_trust_it() -> None:
     assert _with(np.append(rng.uniform(1, 2, 20), np.inf)).reason == "a value is not finite"
 
 
-def test_no_average_where_the_number_of_outputs_could_be_none() -> None:
+def test_averages_have_ends_where_a_normal_number_of_outputs_could_be_none() -> None:
     outputs = np.array([30.0, 0.1, 0.1, 0.1, 30.0, 0.1, 0.1, 0.1, 0.1, 0.1])
     values = 3 * outputs + np.linspace(0, 0.1, 10)
     cell = Cell(
         np.zeros(2), np.column_stack([values, outputs]), np.ones(10), np.full(10, 0.1), 100.0
     )
     found = answer(cell, 0.95, average=True)
-    assert found.reason == "stretches differ too much to tell the number of outputs"
+    assert found.reason is None
+    assert 2.5 < found.low < 3 < found.high < 3.2
     many = cell._replace(certain=np.array([3e4, 1e4]))
     assert answer(many, 0.95, average=True).reason is None  # most of it is known
     assert answer(many, 0.95).reason is None
 
 
-def test_averages_cover_where_their_number_of_outputs_is_vague() -> None:
+@pytest.mark.parametrize(("spread", "given"), [(1.0, 0.5), (1.4, 0.8)])
+def test_averages_cover_where_their_number_of_outputs_is_vague(spread: float, given: float) -> None:
     rng = np.random.default_rng(5)
     covered, linear, some, tries = 0, 0, 0, 600
     for _ in range(tries):
-        outputs = rng.lognormal(0, 1, 300)
+        outputs = rng.lognormal(0, spread, 300)
         values = outputs * rng.lognormal(0, 0.5, 300)
         own = rng.choice(300, 20, replace=False)
         cell = Cell(
@@ -128,12 +130,12 @@ def test_averages_cover_where_their_number_of_outputs_is_vague() -> None:
             np.full(20, 0.05), 300.0,
         )  # fmt: skip
         found, wanted = answer(cell, 0.95, average=True), values.sum() / outputs.sum()
-        if found.reason is not None:  # most of these: one slice outweighs the others
+        if found.reason is not None:  # one slice outweighs the others
             continue
         some += 1
         covered += found.low <= wanted <= found.high
         linear += abs(found.estimate - wanted) < 2.2 * found.error
-    assert some / tries > 0.5
+    assert some / tries > given
     assert linear / some < 0.9  # the ratio is not nearly linear
     assert covered / some > 0.94
 
