@@ -156,16 +156,21 @@ def ordered_map(
 
 
 def ordered_on(
-    pool: ThreadPoolExecutor, source: Callable[[P], Iterator[T]], parts: Sequence[P], ahead: int
-) -> Iterator[T]:
-    """Yield the chunks of all parts in order, computed by a pool, so many parts at once."""
+    pool: ThreadPoolExecutor, source: Callable[[P], Iterator[T]], parts: Iterable[P], ahead: int,
+    buffered: int = _BUFFERED,
+) -> Iterator[T]:  # fmt: skip
+    """Yield the chunks of all parts in order, computed by a pool, so many parts at once.
+
+    A part is taken from `parts` as another has ended, and at most ``ahead - 1`` threads of the pool
+    wait for its chunks to be taken then.
+    """
     stop = Event()
     queues: deque[Queue[Any]] = deque()
     waiting = iter(parts)
     try:
         while True:
             while len(queues) < ahead and (part := next(waiting, None)) is not None:
-                queues.append(Queue(_BUFFERED))
+                queues.append(Queue(buffered))
                 pool.submit(_produce, source, part, queues[-1], stop)
             if not queues:
                 return

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import repeat
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from engine.multiway.harvest.layout import Plans, Probed
 from engine.multiway.harvest.lessons import Lessons
 from engine.multiway.harvest.prober import OutputBatch
 from engine.multiway.harvest.state import UNLIMITED, HarvestState
-from engine.multiway.harvest.untimed import Known, Span, Untimed, by_interval
+from engine.multiway.harvest.untimed import Prepared, Span, Untimed, by_interval
 from engine.runtime.jit import Floats, Ints, jit
 from engine.runtime.work import as_here, rows_done
 
@@ -30,16 +29,6 @@ def added_up(total: float, values: Floats) -> float:
     for value in values:
         total += value
     return total
-
-
-class _Prepared(NamedTuple):
-    """A span whose tuples can be joined."""
-
-    span: Span
-    pushes: Ints
-    """(intervals, m) int64."""
-    plans: Plans
-    known: list[Known]
 
 
 class BySpans(HarvestState):
@@ -54,23 +43,23 @@ class BySpans(HarvestState):
                 self._streams, self._order, self._stream_of, self._t0, self._settings.adapt_every,
                 self._sampled, prober, self._learner.classes, pool,
             )  # fmt: skip
-            for span, pushes, plans, known in self._all_prepared(untimed, shred):
-                out = untimed.results(span)
-                for part in untimed.outputs(span, plans, shred, out, start, known):
-                    if isinstance(part, OutputBatch):
-                        yield part
-                    else:
-                        rows_done(part[1] - part[0])
-                self._record(span, pushes, out)
+            spans = self._all_prepared(untimed, shred)
+            for part in untimed.outputs(spans, shred, start):
+                if isinstance(part, OutputBatch):
+                    yield part
+                    continue
+                rows_done(part.cut[1] - part.cut[0])
+                if part.cut[1] == part.out.outputs.size:
+                    self._record(part.of.span, part.of.pushes, part.out)
 
-    def _all_prepared(self, untimed: Untimed, shred: float) -> Iterator[_Prepared]:
+    def _all_prepared(self, untimed: Untimed, shred: float) -> Iterator[Prepared]:
         """Prepare each span; if there are threads, while the outputs of the one before are made."""
         if self._threads == 1:
             for span in untimed.spans():
                 yield self._prepared(untimed, span, shred)
             return
         with ThreadPoolExecutor(1, **as_here()) as pool:
-            coming: Future[_Prepared] | None = None
+            coming: Future[Prepared] | None = None
             for span in untimed.spans():
                 before, coming = coming, pool.submit(self._prepared, untimed, span, shred)
                 if before is not None:
@@ -78,7 +67,7 @@ class BySpans(HarvestState):
             if coming is not None:
                 yield coming.result()
 
-    def _prepared(self, untimed: Untimed, span: Span, shred: float) -> _Prepared:
+    def _prepared(self, untimed: Untimed, span: Span, shred: float) -> Prepared:
         """Learn from a span, and adapt."""
         pushes = untimed.pushes(span)
         lessons, known = untimed.lessons(span, self._whole, shred)
@@ -87,7 +76,7 @@ class BySpans(HarvestState):
             self._streams, self._rules, untimed.admitted, self._clock,
             self._order[span.edges[0] : span.edges[-1]], self._stream_of,
         )  # fmt: skip
-        return _Prepared(span, pushes, plans, known)
+        return Prepared(span, pushes, plans, known)
 
     def _plans(self, span: Span, pushes: Ints, lessons: Lessons) -> Plans:
         """Learn and adapt from interval to interval; return what all of them read."""

@@ -66,7 +66,7 @@ class CpuProber:
         self._join: WalkJoin | None = None
         self._plan: ReadPlan | None = None
         self._sent = np.zeros(streams.number, np.int64)
-        self._rooms = OutputRooms(streams.number, self.constant, 4 * threads)
+        self._rooms = OutputRooms(streams.number, self.constant, 10 * threads)
 
     def joined(self, admitted: Admitted, plans: Plans) -> WalkJoin:
         """Return the join by some plans, of windows to which all tuples were admitted."""

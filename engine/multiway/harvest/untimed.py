@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -41,6 +40,10 @@ SPAN = 1 << 16
 SLICE = 1 << 14
 """Tuples that a thread joins at once, or as many as are in reach: what is in reach is put in order
 for each slice."""
+_FEW = 512
+"""Tuples of a join; fewer are joined without other threads."""
+_BUFFERED = 8
+"""Batches of outputs that a thread may hold back."""
 Known = tuple[Any, Found]
 """Of a slice: what its matches are found by, and those of its sampled tuples."""
 
@@ -54,6 +57,33 @@ class Span(NamedTuple):
     """(intervals,) int64. The intervals before each, those without tuples included."""
     after: int
     """The same of the next tuple after it; -1 if there is none."""
+
+
+class Prepared(NamedTuple):
+    """A span whose tuples can be joined."""
+
+    span: Span
+    pushes: Ints
+    """(intervals, m) int64."""
+    plans: Plans
+    """What sampled tuples read, and the others of each interval."""
+    known: list[Known]
+    """Of each slice."""
+
+
+class Piece(NamedTuple):
+    """A slice of a span whose tuples can be joined."""
+
+    of: Prepared
+    join: WalkJoin
+    tuples: Tuples
+    """Those of the span."""
+    out: Probed
+    """Their results: written."""
+    before: int
+    """Tuples of the span whose outputs are not wanted."""
+    cut: Slice
+    known: Known
 
 
 class Untimed:
@@ -85,7 +115,6 @@ class Untimed:
         self._ts = streams.ts[order]
         self._most = max(SLICE, in_reach(self._ts, int(classes.window.max(initial=0))))
         self._span = max(SPAN, 4 * self._most)
-        self._results = no_results(0, streams.number - 1)
 
     def spans(self) -> Iterator[Span]:
         """Yield all spans."""
@@ -110,16 +139,6 @@ class Untimed:
         """Return how many tuples come in each interval: (intervals, m) int64."""
         stream = self._stream_of[self._order[span.edges[0] : span.edges[-1]]]
         return _pushes(stream, span.edges - span.edges[0], self._streams.number)
-
-    def results(self, span: Span) -> Probed:
-        """Return room for the results of a span's tuples, in place of those of the span before."""
-        size = int(span.edges[-1] - span.edges[0])
-        if self._results.outputs.size < size:
-            self._results = no_results(size, self._streams.number - 1)
-        own = self._results
-        return Probed(
-            own.comparisons[:size], own.passes[:size], own.outputs[:size], own.importance[:size]
-        )
 
     def lessons(self, span: Span, whole: ReadPlan, shred: float) -> tuple[Lessons, list[Known]]:
         """Return what there is to learn in each interval, and what is known of each slice."""
@@ -179,50 +198,38 @@ class Untimed:
         return NOT_FOUND if finder is None else finder.found(join, tuples, cut, ready, known)
 
     def outputs(
-        self,
-        span: Span,
-        plans: Plans,
-        shred: float,
-        out: Probed,
-        start: int,
-        known: list[Known],
-    ) -> Iterator[OutputBatch | Slice]:
-        """Yield the outputs of a span from a tick on; behind those of each slice, the slice.
-
-        Parameters
-        ----------
-        plans : Plans
-            What sampled tuples read, and the others of each interval.
-        out : Probed
-            Written.
-        start : int
-            Outputs before this tick are not yielded.
-        known : list of Known
-            Of each slice.
-        """
-        base = int(span.edges[0])
-        place = self._order[base : span.edges[-1]]
-        tuples = _tuples_of(place, self._stream_of, self._sampled, span.edges - base, shred)
-        join = self._prober.joined(self.admitted, plans)
-        before = int(np.searchsorted(self._ts, start)) - base
-        source = partial(self._slice, join, tuples, out, min(max(0, before), place.size))
-        slices = _slices(place.size, self._most, self._prober.threads)
-        cuts = list(zip(slices, known, strict=True))
-        if len(cuts) == 1:
-            yield from source(cuts[0])
+        self, prepared: Iterator[Prepared], shred: float, start: int
+    ) -> Iterator[OutputBatch | Piece]:
+        """Yield the outputs of all spans from a tick on; behind those of each piece, the piece."""
+        pieces = self._pieces(prepared, shred, start)
+        if self._prober.threads == 1 or self._order.size < _FEW:
+            for piece in pieces:
+                yield from self._joined(piece)
         else:
-            yield from ordered_on(self._pool, source, cuts, self._prober.threads)
+            threads = self._prober.threads
+            yield from ordered_on(self._pool, self._joined, pieces, threads, _BUFFERED)
 
-    def _slice(
-        self, join: WalkJoin, tuples: Tuples, out: Probed, before: int, given: tuple[Slice, Known]
-    ) -> Iterator[OutputBatch | Slice]:
-        (begin, end), (ready, known) = given
+    def _pieces(self, prepared: Iterator[Prepared], shred: float, start: int) -> Iterator[Piece]:
+        for own in prepared:
+            base = int(own.span.edges[0])
+            place = self._order[base : own.span.edges[-1]]
+            edges = own.span.edges - base
+            tuples = _tuples_of(place, self._stream_of, self._sampled, edges, shred)
+            join = self._prober.joined(self.admitted, own.plans)
+            out = no_results(place.size, self._streams.number - 1)
+            before = min(max(0, int(np.searchsorted(self._ts, start)) - base), place.size)
+            cuts = _slices(place.size, self._most, self._prober.threads)
+            for cut, known in zip(cuts, own.known, strict=True):
+                yield Piece(own, join, tuples, out, before, cut, known)
+
+    def _joined(self, piece: Piece) -> Iterator[OutputBatch | Piece]:
+        _, join, tuples, out, before, (begin, end), (ready, known) = piece
         found = self._found(join, tuples, (begin, end), ready, known)
         middle = min(max(begin, before), end)
         for _ in self._prober.walked(join, found, tuples, (begin, middle), out, emit=False):
             pass
         yield from self._prober.walked(join, found, tuples, (middle, end), out, emit=True)
-        yield begin, end
+        yield piece
 
 
 @jit
