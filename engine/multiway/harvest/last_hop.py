@@ -121,6 +121,45 @@ def write_near(
 
 
 @kernel
+def write_rest_near(
+    join: WalkJoin, bound: float, stream: Integer, hop: Integer, walk: Walk, members: Ints,
+    written: Integer,
+) -> Integer:  # fmt: skip
+    """Write the members of the outputs of a band by the matches that are left of the hop but last.
+
+    As far as there is room for as many as the last hop has matches; return where they end.
+    """
+    last, sides, begun = hop + 1, walk.members.size, written
+    own, other = join.plans.order[stream, hop], join.plans.order[stream, last]
+    first, begin, number = walk.begin[hop], walk.begin[last], walk.number[last]
+    at, end, tuple_ = walk.at[hop], walk.number[hop], walk.members[stream]
+    below, above = _ends(join, stream, hop, walk)
+    while at < end and number <= members.shape[0] - written:
+        one = walk.matches[first + at]
+        value = join.matching.flat[one]
+        at += 1
+        if not (value - below <= bound and above - value <= bound):
+            continue
+        walk.passes[hop] += 1
+        walk.members[own] = one
+        least, most = min(below, value), max(above, value)
+        for word in range(0, number, WORD):
+            bits = _near_word(walk, least, most, bound, word, number)
+            while bits != 0:
+                if sides > _THREE:
+                    for side in range(sides):
+                        members[written, side] = walk.members[side]
+                members[written, stream] = tuple_
+                members[written, own] = one
+                members[written, other] = walk.matches[begin + word + lowest(bits)]
+                written += 1
+                bits &= bits - np.uint64(1)
+    walk.at[hop] = at
+    walk.passes[last] += written - begun
+    return written
+
+
+@kernel
 def write_members(
     join: WalkJoin, other: Integer, at: Integer, end: Integer, walk: Walk, members: Ints,
     written: Integer,

@@ -24,6 +24,7 @@ from engine.multiway.harvest.last_hop import (
     weigh_unwritten,
     write_members,
     write_near,
+    write_rest_near,
 )
 from engine.multiway.harvest.layout import WHOLE, Plans, Probed, Tuples
 from engine.multiway.harvest.matching import find_matches
@@ -176,6 +177,13 @@ def go_on(
                 break
             depth -= 1
             continue
+        if near and importance.size > 0 and depth == hops - 2 and walk.number[hops - 1] != UNKNOWN:
+            begin = written
+            written = write_rest_near(
+                join, condition.bound, stream, depth, walk, members, written
+            )  # fmt: skip
+            if weighed:
+                total = weigh_rows(join, members, importance, begin, written, total)
         at, number = walk.at[depth], walk.number[depth]
         one = np.int64(-1)
         while at < number and one < 0:
