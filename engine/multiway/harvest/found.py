@@ -72,6 +72,16 @@ def _by_stream(
     return found, first, known[:number]
 
 
+@jit
+def _take_over(found: Found, known: Found, at: Ints) -> None:
+    """Write what is known of tuples where they are among all."""
+    for hop in range(found.begin.shape[0]):
+        for k in range(at.size):
+            found.begin[hop, at[k]] = known.begin[hop, k]
+            found.end[hop, at[k]] = known.end[hop, k]
+            found.read[hop, at[k]] = known.read[hop, k]
+
+
 def begun(
     tuples: Tuples, cut: Slice, streams: int, known: Found | None
 ) -> tuple[Found, Ints, Ints]:
@@ -90,7 +100,6 @@ def begun(
     found = Found(begin, begins, ends, read, NOT_FOUND.place)
     rows, first, at = _by_stream(tuples, begin, end, -1 if known is None else 0, streams)
     if known is not None:
-        for mine, theirs in zip(found[1:4], known[1:4], strict=True):
-            mine[:, at] = theirs
+        _take_over(found, known, at)
         found = found._replace(place=known.place)
     return found, rows, first
