@@ -28,7 +28,11 @@ class Pointer(Pointed):
         return _type_of(self.signature)
 
     def __wrapper_address__(self) -> int:
-        """Return the address, for numba."""
+        """Return the address, for numba, which asks at every call."""
+        return self._address
+
+    @cached_property
+    def _address(self) -> int:
         (compiled,) = self._entry.overloads.values()
         name = compiled.fndesc.llvm_cfunc_wrapper_name
         return int(compiled.library.get_pointer_to_function(name))
