@@ -50,6 +50,10 @@ class BySpans(HarvestState):
                     continue
                 rows_done(part.cut[1] - part.cut[0])
                 if part.cut[1] == part.out.outputs.size:
+                    run_untimed(
+                        self._streams, self._rules, untimed.admitted, self._clock,
+                        part.tuples.place, self._stream_of,
+                    )  # fmt: skip
                     self._record(part.of.span, part.of.pushes, part.out)
 
     def _all_prepared(self, untimed: Untimed, shred: float) -> Iterator[Prepared]:
@@ -71,12 +75,7 @@ class BySpans(HarvestState):
         """Learn from a span, and adapt."""
         pushes = untimed.pushes(span)
         lessons, known = untimed.lessons(span, self._whole, shred)
-        plans = self._plans(span, pushes, lessons)
-        run_untimed(
-            self._streams, self._rules, untimed.admitted, self._clock,
-            self._order[span.edges[0] : span.edges[-1]], self._stream_of,
-        )  # fmt: skip
-        return Prepared(span, pushes, plans, known)
+        return Prepared(span, pushes, self._plans(span, pushes, lessons), known)
 
     def _plans(self, span: Span, pushes: Ints, lessons: Lessons) -> Plans:
         """Learn and adapt from interval to interval; return what all of them read."""

@@ -66,13 +66,14 @@ class CpuProber:
         self._join: WalkJoin | None = None
         self._plan: ReadPlan | None = None
         self._sent = np.zeros(streams.number, np.int64)
-        self._rooms = OutputRooms(streams.number, self.constant, 10 * threads)
+        self._rooms = OutputRooms(streams.number, self.constant, 6 * threads)
 
     def joined(self, admitted: Admitted, plans: Plans) -> WalkJoin:
         """Return the join by some plans, of windows to which all tuples were admitted."""
         if self._join is None:
             streams, rules = self._streams, self._rules
-            matching = matching_of(streams, rules.window, self._predicate)
+            lengths = None if self.tiles is None else self.tiles.lengths
+            matching = matching_of(streams, rules.window, self._predicate, lengths)
             matching.position[:] = admitted.place
             self._join = WalkJoin(
                 streams, rules, self.constant,

@@ -89,7 +89,9 @@ def _are_long(streams: MultiStreams, windows: Ints) -> bool:
     return False
 
 
-def matching_of(streams: MultiStreams, windows: Ints, predicate: Predicate) -> Matching:
+def matching_of(
+    streams: MultiStreams, windows: Ints, predicate: Predicate, lengths: Floats | None = None
+) -> Matching:
     """Return the places of all tuples in the order that a predicate needs.
 
     O(n); of long windows O(n log n).
@@ -100,6 +102,8 @@ def matching_of(streams: MultiStreams, windows: Ints, predicate: Predicate) -> M
     windows : (m,) int64
         W ticks of each.
     predicate : Predicate
+    lengths : (n,) float64, optional
+        Of cosine, where they are known.
     """
     n, own = streams.ts.size, streams.attributes
     none, no_values, position = np.zeros(0, np.int64), np.zeros(0), np.zeros(n, np.int64)
@@ -117,7 +121,8 @@ def matching_of(streams: MultiStreams, windows: Ints, predicate: Predicate) -> M
         _by_value(streams.first, flat, place, value)
         return Matching(place, none, none, value, flat, position)
     if predicate.kind == "cosine":
-        return Matching(none, none, none, no_values, np.sqrt(squares(own.value)), position)
+        flat = np.sqrt(squares(own.value)) if lengths is None else lengths
+        return Matching(none, none, none, no_values, flat, position)
     return Matching(none, none, none, no_values, no_values, position)
 
 

@@ -23,7 +23,7 @@ from engine.runtime.jit import Floats, Ints
 
 NEXT, STARTED, WRITTEN = range(3)
 """Of `progress`: the tuple to be written next, whether its walk has begun, outputs in the chunk."""
-CHUNK = 1 << 16
+CHUNK = 1 << 17
 """Outputs that are handed out at once."""
 _SLICE = 256
 """Fewest tuples of a batch for which a thread is used."""

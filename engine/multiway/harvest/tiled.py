@@ -210,6 +210,11 @@ class TiledMatches:
         self._screen = screen_of(predicate, self._value)
         self._room = _Room()
 
+    @property
+    def lengths(self) -> Floats:
+        """Of cosine those of all vectors."""
+        return self._screen.length
+
     def ready(self, begin: int, last: int) -> None:
         """Do nothing: what is multiplied depends on the plans."""
 

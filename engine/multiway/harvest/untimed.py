@@ -42,7 +42,7 @@ SLICE = 1 << 14
 for each slice."""
 _FEW = 512
 """Tuples of a join; fewer are joined without other threads."""
-_BUFFERED = 8
+_BUFFERED = 4
 """Batches of outputs that a thread may hold back."""
 Known = tuple[Any, Found]
 """Of a slice: what its matches are found by, and those of its sampled tuples."""
