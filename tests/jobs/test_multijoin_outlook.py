@@ -106,6 +106,23 @@ def test_nothing_is_expected_of_streams_that_barely_fill_the_windows(
         assert (done.report["harvest"]["expected_seconds"] is not None) == known
 
 
+def test_few_tuples_are_tried_where_adaptations_take_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases.write(tmp_path, cases.streams(4, 60))
+    given = SHED | {"basic_window": 1, "adapt_every": 1, "window": 30}
+    few = joined(tmp_path, **given)
+    assert few.report["harvest"]["expected_seconds"] is None  # it takes no time
+    monkeypatch.setattr(outlook, "_SETTINGS", 3 * 30 * 20)
+    monkeypatch.setattr(outlook, "_TOLD", 0.0)
+    many = joined(tmp_path, **given)
+    told = many.report["harvest"]["expected_seconds"]
+    assert all(own > 0 for own in told.values())
+    assert many.rows == few.rows
+    fewer = joined(tmp_path, **given | {"adapt_every": 20})
+    assert fewer.report["harvest"]["expected_seconds"] is None
+
+
 def test_nothing_is_compiled_or_interpreted_while_the_clock_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

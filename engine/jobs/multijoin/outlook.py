@@ -17,7 +17,7 @@ from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.read import WHOLE, Lane
 from engine.jobs.multijoin.written import OutputWriter
 from engine.multiway.exact.join import ExactJoin
-from engine.multiway.streams import Attributes, MultiStreams, Windows
+from engine.multiway.streams import Attributes, MultiStreams, Windows, basic_counts
 from engine.runtime.disk import scratch_folder
 from engine.runtime.jit import Ints
 from engine.runtime.kept import COMPILED
@@ -32,6 +32,10 @@ _LEAST = 1000
 _PAIRS = 100_000_000
 """Of a tuple and one in the windows. A join of fewer takes a second, and nothing is expected of
 it; what one of more needs is compiled in any case."""
+_SETTINGS = 50_000
+"""Basic windows among which settings are made, in all intervals: of more it takes a second."""
+_TOLD = 1.0
+"""Seconds that adaptations take at least for something to be expected of few tuples."""
 WARM = 40
 """Tuples that are joined first, so that little is compiled while the clock runs."""
 SHORT = 0.1
@@ -128,10 +132,10 @@ def expected_of(
     -------
     Expected or None
         None for short streams, where windows hold little, and where two windows are more than half
-        of the time.
+        of the time; unless adaptations take long (`_of_adaptations`).
     """
     task, lane = max(lanes, key=lambda own: own[1].streams.ts.size)
-    tried = _of_lane(task, lane, schema)
+    tried = _of_lane(task, lane, schema) or _of_adaptations(task, lane, schema)
     if tried is None:
         return None
     times = tuples / lane.streams.ts.size
@@ -164,6 +168,34 @@ def _of_lane(task: MultiJoinTask, lane: Lane, schema: pa.Schema) -> Expected | N
         _whole((few, short), (some, long), streams.ts.size)
         for short, long in zip(*seconds[1:], strict=True)
     )
+
+
+def _of_adaptations(task: MultiJoinTask, lane: Lane, schema: pa.Schema) -> Expected | None:
+    """Return what is expected where it is adaptations that take time, however few tuples come.
+
+    They take as long in a stretch that does not fill the windows. Beside them the join makes a part
+    of what the exact one makes, which is tried from the beginning on.
+    """
+    streams, settings = lane.streams, task.harvest
+    assert settings is not None  # noqa: S101 - the caller has looked
+    size = streams.ts.size
+    if size < _PART or task.windows.by_rows.any():
+        return None
+    span = int(streams.ts.max()) - int(streams.ts.min())
+    intervals = min(size, span // settings.adapt_every)
+    part = stretch_of(lane, size // _PART)
+    tried = part.streams.ts.size
+    if intervals * sum(basic_counts(task.windows, settings.basic_window)) < _SETTINGS or not tried:
+        return None
+    own, whole = (
+        partial(compiled_first, partial(_timed, way, task, lane, schema))
+        for way, lane in ((_harvested, part), (_exact, lane))
+    )
+    seconds = least_of(own) * size / tried
+    if seconds < _TOLD:
+        return None
+    exact = whole()
+    return Expected(exact, seconds + (settings.throttle or 1.0) * exact)
 
 
 def least_of(measure: Callable[[], float]) -> float:
