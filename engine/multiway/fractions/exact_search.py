@@ -39,14 +39,12 @@ WIDTH = 1 << 11
 """The same until more are needed: those of the greatest bounds lead to a better setting first."""
 PARTS = 1 << 21
 """Settings of one direction that are considered, at most."""
-FIRST = 1 / 16
+FIRST = 1 / 64
 """Of the gap between the bound and the first setting: the gap that is tried first."""
 FEW = 1 << 10
 """Settings of a direction up to which all within the gap are merged at once."""
 LITTLE = 8
 """Settings of a direction up to which none is dropped for being dominated."""
-NEAR = 1 / 4
-"""Of the bound: how far below it a setting lies at most whose search begins with a hint."""
 _METRIC = metric_number(DELTA)
 
 
@@ -124,7 +122,7 @@ def searched(layout: Layout, limit: float, least: int, most: int, hint: Ints) ->
     ----------
     hint : (m, m - 1) or (0, m - 1) int64
         A setting that may be near the best one, such as that of the interval before: it takes the
-        place of the heuristic's, and the optimum does not depend on it.
+        place of the heuristic's where it is better, and the optimum does not depend on it.
     """
     m = layout.rates.size
     none = np.full((m, m - 1), least)
@@ -132,15 +130,15 @@ def searched(layout: Layout, limit: float, least: int, most: int, hint: Ints) ->
         return Optimum(none, 0.0, NONE_OUTPUT, NONE_OUTPUT, False)
     limit = min(limit, totals(most_output(least, layout), layout)[0])
     dual, within = dual_of(layout, limit, least)
-    if hint.shape[0] > 0:
-        cost, output = totals(hint, layout)
-        if cost <= limit and dual.bound - output <= NEAR * dual.bound:
-            found = _proven(layout, limit, least, most, dual, hint)
-            if found.proven:
-                return found
     begun, tried = within, forward(limit, _METRIC, least, layout)
     if totals(tried, layout)[1] >= totals(within, layout)[1]:
         begun = tried
+    if hint.shape[0] > 0:
+        cost, output = totals(hint, layout)
+        if cost <= limit and output > totals(begun, layout)[1]:
+            found = _proven(layout, limit, least, most, dual, hint)
+            if found.proven:
+                return found
     return _proven(layout, limit, least, most, dual, begun)
 
 
