@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -20,8 +21,8 @@ from engine.jobs.frame import Archives, JobLanes, open_job, prepare_job
 from engine.jobs.sweep.task import ExactCounter, replay_cells
 from engine.jobs.trial import stretches
 from engine.jobs.trial.candidates import POLICIES, Candidate, candidates_of
-from engine.jobs.trial.estimate import estimated
-from engine.jobs.trial.found import Trial
+from engine.jobs.trial.estimate import estimated, exactly
+from engine.jobs.trial.found import FAVOURED, IMPORTANCE, Pair, Trial, best_of
 from engine.jobs.trial.layout import TrialLayout, lay_out
 from engine.jobs.trial.run import run_trial
 from engine.jobs.trial.stretches import Stretch, blocks_of, drawn, stretches_of
@@ -269,6 +270,34 @@ def test_few_tuples_try_every_policy_with_one_split_and_the_best_with_all(tmp_pa
     assert {one.candidate.split for one in tried if one.candidate.policy == best} == {*SPLITS}
     others = {one.candidate.split for one in tried[-3:]}
     assert others == {"pooled"}
+
+
+@pytest.mark.usefixtures("short_stretches")
+def test_few_outputs_do_not_decide_against_the_favoured(tmp_path: Path) -> None:
+    """Each of what stretches see by chance would be chosen in some seed, if none is favoured."""
+    rng = np.random.default_rng(4)
+    for side in ("left", "right"):
+        own = {"t": np.sort(rng.integers(0, 8_000, 4_000)), "k": rng.integers(0, 30_000, 4_000),
+               "i": rng.exponential(1.0, 4_000)}  # fmt: skip
+        pq.write_table(pa.table(own), tmp_path / f"{side}.parquet")
+    job = opened(tmp_path, window=60)
+    layout, few = job.laid_out("5%"), 4 * sum(job.lanes.rows)
+    chosen = [run_trial(layout, job.lanes, seed=seed, tuples=few).found[0][0] for seed in range(8)]
+    favoured = [one.candidate[:2] == FAVOURED for one in chosen]
+    assert sum(favoured) >= 6
+
+
+def test_what_is_better_than_by_chance_is_chosen(tmp_path: Path) -> None:
+    layout = opened(drifting(tmp_path)).laid_out("12")
+    cells = {place.candidate[:2]: cell for cell, place in enumerate(layout.places)}
+    other, favoured = cells["age", "even"], cells[FAVOURED]
+    for seen, first in ((100.0, favoured), (10_000.0, other), (math.inf, other)):
+        known = {other: Pair(*(exactly(0.35, 1.0),) * 2, seen),
+                 favoured: Pair(*(exactly(0.3, 1.0),) * 2, seen)}  # fmt: skip
+        assert best_of(layout, known, IMPORTANCE)[0] == first
+        assert {*best_of(layout, known, IMPORTANCE, 1)} == {first, favoured}
+    equal = dict.fromkeys((other, favoured), Pair(*(exactly(0.3, 1.0),) * 2))
+    assert best_of(layout, equal, IMPORTANCE) == sorted(equal)
 
 
 def test_long_windows_try_the_first_of_the_list_on_everything(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,7 +11,11 @@ from engine.jobs.sweep.cells import Exact
 from engine.jobs.trial.candidates import Candidate
 from engine.jobs.trial.estimate import Estimate, exactly
 from engine.jobs.trial.layout import TrialLayout
+from engine.options.budget import POOLED
 
+FAVOURED = ("yield", str(POOLED))
+"""The policy and split that are best most often: taken unless another is better than chance makes
+it, and replayed as far as the best are, so that chance does not leave it out."""
 IMPORTANCE, RECALL = MEASURES = ("importance_recall", "recall")
 
 
@@ -63,6 +68,8 @@ class Pair(NamedTuple):
 
     importance_recall: Estimate
     recall: Estimate
+    seen: float = math.inf
+    """Outputs of the exact join that it goes by; infinite where all was replayed."""
 
     def reached(self, measure: str) -> Estimate:
         """Return a measure by its name."""
@@ -84,18 +91,42 @@ def whole(counted: Counted) -> dict[int, Pair]:
 def best_of(
     layout: TrialLayout, known: Mapping[int, Pair], measure: str, number: int | None = None
 ) -> list[int]:
-    """Return with each memory so many cells, the best first; all of them by default."""
+    """Return with each memory so many cells, the best first; all of them by default.
+
+    Where it is known, the favoured one is among them, even as one more: and the first of them,
+    where the best is no more than noise better.
+    """
     by_memory: dict[int, list[int]] = {}
     for cell, place in enumerate(layout.places):
         if cell in known:
             by_memory.setdefault(place.memory, []).append(cell)
 
     def reached(cell: int) -> float:
-        return -known[cell].reached(measure).value
+        return known[cell].reached(measure).value
 
-    return [
-        cell for _, own in sorted(by_memory.items()) for cell in sorted(own, key=reached)[:number]
-    ]
+    def order(own: list[int]) -> list[int]:
+        best = sorted(own, key=reached, reverse=True)
+        for cell in own:
+            if layout.places[cell].candidate[:2] == FAVOURED:
+                first = known[best[0]]
+                if reached(best[0]) - reached(cell) < _noise(first, known[cell], measure):
+                    best.remove(cell)
+                    best.insert(0, cell)
+                return best[:number] + [cell] * (cell not in best[:number])
+        return best[:number]
+
+    return [cell for _, own in sorted(by_memory.items()) for cell in order(own)]
+
+
+def _noise(one: Pair, other: Pair, measure: str) -> float:
+    """Return by how much two recalls differ by chance, about: a standard error.
+
+    Outputs that only one of two candidates finds come as those of a Poisson process. There are no
+    more of them than both find together, and than both miss. Importances that differ as those of
+    an exponential distribution do make the variance twice as large.
+    """
+    both, seen = one.reached(measure).value + other.reached(measure).value, max(1.0, one.seen)
+    return math.sqrt(2.0 * max(min(both, 2.0 - both), 1.0 / seen) / seen)
 
 
 def ranked(
@@ -111,5 +142,5 @@ def ranked(
     for cell in order:
         place = layout.places[cell]
         left, right = (sum(own[cell].budget[side] for own in layout.cells) for side in (0, 1))
-        found[place.memory].append(Tried(place.candidate, (left, right), *known[cell]))
+        found[place.memory].append(Tried(place.candidate, (left, right), *known[cell][:2]))
     return found

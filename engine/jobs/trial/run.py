@@ -166,6 +166,7 @@ class _Rounds:
         work = np.array([stretches[at].work for at in draws])
         covered = sum(stretches[at].work for at in {*draws})
         counted = [self._replays.found[at] for at in draws]
+        seen = sum(self._replays.found[at].exact.outputs for at in {*draws})
 
         def pair(cell: int) -> Pair:
             reached = [one.cells[cell] for one in counted]
@@ -178,7 +179,7 @@ class _Rounds:
                 )
                 for what in (1, 0)
             )
-            return Pair(left, right)
+            return Pair(left, right, seen)
 
         return {cell: pair(cell) for cell in cells}
 
