@@ -7,6 +7,8 @@ from typing import Any
 
 from engine.report.tables import number, percent
 
+FEW = 30
+"""Outputs that the best finds on stretches below which chance decides who that is."""
 NAMES = {"importance_recall": "importance recall", "recall": "recall"}
 
 
@@ -43,8 +45,28 @@ def tried_on(advice: Mapping[str, Any]) -> str:
     return f"{candidates} on {on}, {percent(advice['share'])} of its tuples"
 
 
+def doubt(advice: Mapping[str, Any]) -> str | None:
+    """Return what tells that chance has chosen, if it may have.
+
+    Examples
+    --------
+    >>> doubt({"outputs": 1_200, "recall": {"value": 0.4}}) is None
+    True
+    >>> doubt({"outputs": 23, "recall": {"value": 0.4}})
+    'the exact join has 23 outputs on these stretches, too few to tell which candidate is best: \
+winnow sweep replays the whole archive'
+    """
+    outputs = advice.get("outputs")
+    if outputs is None or outputs * advice["recall"]["value"] >= FEW:
+        return None
+    return (
+        f"the exact join has {number(outputs)} outputs on these stretches, too few to tell which "
+        "candidate is best: winnow sweep replays the whole archive"
+    )
+
+
 def advice_of(advice: Mapping[str, Any]) -> str:
-    """Return the options that are advised, from what, and what is next."""
+    """Return the options that are advised, from what, what is next, and what is doubtful."""
     measure = advice["measure"]
     source = "" if advice["by"] is None else f" (told by {advice['by']})"
     said = (
@@ -52,6 +74,7 @@ def advice_of(advice: Mapping[str, Any]) -> str:
         f"{NAMES[measure]} {predicted(advice[measure])}"
     )
     second = advice["next"]
-    if second is None:
-        return said
-    return f"{said}; next {second['options']}, {predicted(second[measure])}"
+    if second is not None:
+        said += f"; next {second['options']}, {predicted(second[measure])}"
+    doubtful = doubt(advice)
+    return said if doubtful is None else f"{said}; {doubtful}"

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from engine.models.profile.advice import MODELS
 from engine.models.profile.model import ArrivalProfile
-from engine.report.advice import NAMES, predicted, short, tried_on
+from engine.report.advice import NAMES, doubt, predicted, short, tried_on
 from engine.report.tables import CommandLine, length, table_of
 from engine.runtime.streams import SIDES
 
@@ -57,6 +57,10 @@ def _print_advice(trials: list[dict[str, Any]], console: Console) -> None:
     headings = ("memory", "tuples", "best", "reaches", "next", "its")
     console.print(table_of(headings, rows, title, texts=(2, 4)))
     console.print(f"tried: {tried_on(trials[0])}")
+    for one in trials:
+        doubtful = doubt(one)
+        if doubtful is not None:
+            console.print(f"with memory {one['memory']}: {doubtful}")
     for one in trials:
         if "command" in one:
             console.print(CommandLine(one["command"]), highlight=False, soft_wrap=True)

@@ -20,6 +20,7 @@ from engine.jobs.allocate.tried import FIRST, SHARES, try_memories
 from engine.jobs.frame import Archives, JobLanes, open_job, prepare_job
 from engine.jobs.sweep.task import ExactCounter, replay_cells
 from engine.jobs.trial import stretches
+from engine.jobs.trial.advice import advice_of
 from engine.jobs.trial.candidates import POLICIES, Candidate, candidates_of
 from engine.jobs.trial.estimate import estimated, exactly
 from engine.jobs.trial.found import FAVOURED, IMPORTANCE, Pair, Trial, best_of
@@ -30,6 +31,7 @@ from engine.lanes.reader import whole_lane
 from engine.lanes.stretch import Between, stretch_of
 from engine.options.budget import SPLITS, Amount, divided, parse_amount
 from engine.options.replay import REPLAY, JobOptions, job_of
+from engine.report.advice import doubt
 from engine.runtime.executors import SerialExecutor, Stages, ThreadExecutor
 
 
@@ -282,9 +284,16 @@ def test_few_outputs_do_not_decide_against_the_favoured(tmp_path: Path) -> None:
         pq.write_table(pa.table(own), tmp_path / f"{side}.parquet")
     job = opened(tmp_path, window=60)
     layout, few = job.laid_out("5%"), 4 * sum(job.lanes.rows)
-    chosen = [run_trial(layout, job.lanes, seed=seed, tuples=few).found[0][0] for seed in range(8)]
-    favoured = [one.candidate[:2] == FAVOURED for one in chosen]
+    trials = [run_trial(layout, job.lanes, seed=seed, tuples=few) for seed in range(8)]
+    favoured = [trial.found[0][0].candidate[:2] == FAVOURED for trial in trials]
     assert sum(favoured) >= 6
+    every = run_trial(layout, job.lanes)
+    for trial in trials:
+        (advice,) = advice_of([(None, None)], trial)
+        assert trial.outputs is not None
+        assert f"the exact join has {trial.outputs} outputs on these" in (doubt(advice) or "")
+    (advice,) = advice_of([(None, None)], every)
+    assert advice["outputs"] is doubt(advice) is None
 
 
 def test_what_is_better_than_by_chance_is_chosen(tmp_path: Path) -> None:

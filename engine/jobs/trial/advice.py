@@ -68,6 +68,7 @@ def _plain(tried: Sequence[Tried], trial: Trial, measure: str) -> dict[str, Any]
         "stretches": trial.stretches,
         "share": trial.share,
         "replayed": trial.replayed,
+        "outputs": trial.outputs,
     }
 
 

@@ -54,6 +54,9 @@ class Trial:
         Part of the archives' tuples that arrive in what the last round counted.
     replayed : int
         Tuples that all candidates together replayed.
+    outputs : int or None
+        Of the exact join on the stretches of the last round that had some; None where all
+        candidates were replayed on everything.
     """
 
     found: list[list[Tried]]
@@ -61,6 +64,7 @@ class Trial:
     stretches: int
     share: float
     replayed: int
+    outputs: int | None = None
 
 
 class Pair(NamedTuple):

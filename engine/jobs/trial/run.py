@@ -105,7 +105,7 @@ class _Rounds:
         best = with_all(self._layout, self._best(known, FINALISTS), screen)
         if self._fits(best, left):
             known |= whole(self._replays.whole(best))
-            return self._trial(known, best, len({*some}))
+            return self._trial(known, best, some)
         for best, more in product(finals(self._layout, known, self._measure, screen), MORE):
             last = drawn(stretches, number, self._start, more)
             if self._on(stretches, last, best) <= left:
@@ -120,7 +120,7 @@ class _Rounds:
                 break
             best, last = half, farther
         counted = sum(stretches[at].counted for at in {*last})
-        return self._trial(known, best, len({*last}), counted / self._rows)
+        return self._trial(known, best, last, counted / self._rows)
 
     def _half(self, known: Mapping[int, Pair], cells: Sequence[int]) -> list[int]:
         """Return the better half of cells with each memory; none of two."""
@@ -166,7 +166,7 @@ class _Rounds:
         work = np.array([stretches[at].work for at in draws])
         covered = sum(stretches[at].work for at in {*draws})
         counted = [self._replays.found[at] for at in draws]
-        seen = sum(self._replays.found[at].exact.outputs for at in {*draws})
+        seen = self._outputs(draws)
 
         def pair(cell: int) -> Pair:
             reached = [one.cells[cell] for one in counted]
@@ -183,6 +183,10 @@ class _Rounds:
 
         return {cell: pair(cell) for cell in cells}
 
+    def _outputs(self, draws: Sequence[int]) -> int:
+        """Return the outputs of the exact join on stretches."""
+        return sum(self._replays.found[at].exact.outputs for at in {*draws})
+
     def _best(self, known: Mapping[int, Pair], number: int) -> list[int]:
         """Return with each memory so many cells, the best first."""
         return best_of(self._layout, known, self._measure, number)
@@ -191,13 +195,15 @@ class _Rounds:
         self,
         known: Mapping[int, Pair],
         last: Sequence[int],
-        stretches: int = 0,
+        draws: Sequence[int] = (),
         share: float | None = None,
     ) -> Trial:
         """Return what was found; `share` is None where the last round replayed everything."""
         found = ranked(self._layout, known, self._measure, set(last))
         part = 1.0 if share is None else share
-        return Trial(found, share is None, stretches, part, self._replays.replayed)
+        outputs = self._outputs(draws) if len(draws) else None
+        replayed = self._replays.replayed
+        return Trial(found, share is None, len({*draws}), part, replayed, outputs)
 
 
 @dataclass
