@@ -140,6 +140,17 @@ class _PartCompiler(CompilerBase):  # type: ignore[misc]
         return [passes(self.state, self.lowering)]
 
 
+class _Part(CPUDispatcher):  # type: ignore[misc]
+    """What compiled code calls."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:  # noqa: ANN401 - numba's
+        """Take constants as any numbers: each would be compiled apart, with all it is passed to."""
+        values = tuple(map(types.unliteral, args))
+        return super().get_call_template(
+            values, {name: types.unliteral(kind) for name, kind in kws.items()}
+        )
+
+
 class _EntryCompiler(_PartCompiler):
     lowering = _EntryLowering
     where = CACHE
@@ -185,9 +196,9 @@ class Entry(CPUDispatcher):  # type: ignore[misc]
         self._found = found
 
     @cached_property
-    def part(self) -> CPUDispatcher:
+    def part(self) -> _Part:
         """What compiled code calls."""
-        return CPUDispatcher(self.py_func, {}, self._of_part, _PartCompiler)
+        return _Part(self.py_func, {}, self._of_part, _PartCompiler)
 
     @property
     def _numba_type_(self) -> types.Dispatcher:

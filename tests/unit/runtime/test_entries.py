@@ -52,6 +52,16 @@ def test_a_branch_on_a_field_that_its_type_fixes_is_not_compiled() -> None:
         chosen(Rules(1), np.ones(1))
 
 
+def test_a_part_is_compiled_once_for_all_constants() -> None:
+    part = jit(lambda values, at: values[at], cached=False)
+
+    def ends(values: Floats) -> float:
+        return part(values, 0) + part(values, 1) + part(values, values.size - 1)
+
+    assert jit(ends, cached=False)(np.array([1.0, 2.0, 4.0])) == 7.0
+    assert len(part.entry.part.overloads) == 1  # type: ignore[attr-defined]
+
+
 def test_what_compiled_code_calls_is_compiled_for_it_alone() -> None:
     inner, outer = jit(_doubled, cached=False), None
 
