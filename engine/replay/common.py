@@ -23,6 +23,8 @@ many the kernel for all takes longer by about what compiling takes."""
 FEW = 20_000
 """Of a kind that a process replays by the kernel for all where that is there: the kind's own takes
 longer to load."""
+KINDS = 2
+"""Own kernels of so many kinds take less time to compile than the kernel for all."""
 LANE_TUPLES = 500_000
 """Lanes of more never begin with it where it may not be compiled."""
 _REPLAYED: Counter[tuple[type, bool]] = Counter()

@@ -134,6 +134,23 @@ def test_forgotten_keys_change_nothing(
         assert sum(kept) > 30
 
 
+@pytest.mark.parametrize(("policies", "spares"), [("dgl,age,rand", True), ("dgl,rand,simp", False)])
+def test_one_kernel_serves_a_sweep_of_many_kinds_of_policies(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, policies: str, spares: bool
+) -> None:
+    """It takes as long to compile as those of three kinds."""
+    given: set[bool] = set()
+    made = task.LaneReplay
+
+    def noted(*arguments: Any, **options: Any) -> LaneReplay:
+        given.add(options.get("spares", spares))
+        return made(*arguments, **options)
+
+    monkeypatch.setattr(task, "LaneReplay", noted)
+    swept(folder, policies=policies)
+    assert given == {spares}
+
+
 def test_only_policies_that_draw_are_replayed_by_seed(folder: Path) -> None:
     lines = swept(folder, policies="rand,dgl", memory="20%", seeds="5,7,-1").table.to_pylist()
     assert [(line["policy"], line["seed"]) for line in lines] == [
