@@ -169,7 +169,7 @@ class Command:
         names = [own.toml.replace("_", "-") for own in self.options.values()]
         begun = [own for own in names if len(name) > 1 and own.startswith(name.lower())]
         near = closest(name, begun or names)
-        return f". Did you mean --{near}?" if near else "."
+        return f". Did you mean --{near}?" if near else ": --help-all lists those there are"
 
     def storage(self, values: Mapping[str, Any]) -> dict[str, str]:
         """Return how raw values by keyword say that object stores are reached."""

@@ -280,6 +280,7 @@ MULTIJOIN = Command(
         Group("output", (where.Out, where.Payload, where.Report)),
         Group("where", (where.Engine, where.Device, shared.Seed, where.Job)),
     ),
+    {"on": "name the column in the predicate, as in equi:COL"},
     example=(
         "winnow multijoin --stream a=a.parquet --stream b=b.parquet \\\n"
         "    --stream c=c.parquet --predicate band:price:0.5 --time ts --window 1min"

@@ -90,8 +90,8 @@ def parse_ticks(text: str, unit: str, what: str) -> int:
     if negative and ticks:
         raise SpecError(f"{named} must be 0 ticks or more")
     if ticks.denominator != 1:
-        one = "a tick" if unit == "tick" else f"one tick is 1 {unit}"
-        raise SpecError(f"{named} is not a whole number of ticks ({one}): round it")
+        one = "" if unit == "tick" else f" (one tick is 1 {unit})"
+        raise SpecError(f"{named} is not a whole number of ticks{one}: round it")
     if ticks > _LARGEST:
         raise SpecError(f"{named} is too long: give at most {_LARGEST} ticks")
     return int(ticks)

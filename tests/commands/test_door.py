@@ -175,6 +175,8 @@ def test_other_shells_know_every_command_and_option(scripts: Path, shell: str) -
         (["replay", "--imp", "v"], "there is no option --imp. Did you mean --importance?"),
         (["replay", "--memor=10%"], "there is no option --memor. Did you mean --memory?"),
         (["multijoin", "--pred", "equi:k"], "there is no option --pred. Did you mean --predicate?"),
+        (["estimate", "--error", "0"], "there is no option --error: --help-all lists"),
+        (["multijoin", "--on=k"], "there is no option --on: name the column in the predicate"),
         (["-V"], "there is no option -V. Did you mean --version?"),
         (["--verson"], "there is no option --verson. Did you mean --version?"),
         (["sweep", "--memory-left=3"], "there is no option --memory-left: give memory"),

@@ -275,6 +275,7 @@ def test_windows_are_ticks_or_durations(text: str, unit: str, ticks: int) -> Non
         ("10min", "tick", "plain numbers"),
         ("250ms", "s", "not a whole number of ticks"),
         ("1.5", "s", "not a whole number of ticks"),
+        ("1.5", "tick", "not a whole number of ticks: round it"),
         ("5m", "s", "write min"),
         ("5 minuets", "s", "Did you mean 'minutes'"),
         ("soon", "s", "neither a number of ticks nor a duration"),
