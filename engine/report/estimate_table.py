@@ -155,7 +155,8 @@ def _how(content: Mapping[str, Any]) -> str:
     if "lead_in" in content:
         said += f", each after {content['lead_in']['lifetimes']} windows that fill the memory"
     if slices["certain"]:
-        said += f", {slices['certain']:,} of them drawn for certain"
+        chance = slices["drawn"] - slices["certain"]
+        said += f", {slices['certain']:,} of them chosen and {chance:,} drawn at random"
     if content["how"] == "sample of keys":
         said += f"; all rows were read: {content['why']}, or have winnow prepare write its lanes"
     if content["stopped"] is not None:

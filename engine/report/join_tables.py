@@ -174,7 +174,7 @@ def _print_lost(content: dict[str, Any], console: Console) -> None:
     console.print(Sketch(bars))
     fields = ("lost_outputs", "exact_outputs", "lost_importance", "exact_importance")
     table = table_of(
-        ("key", "outputs lost", "of", "importance lost", "of "),
+        ("key", "outputs lost", "exact outputs", "importance lost", "exact importance"),
         ((str(key["key"]), *(number(key[name]) for name in fields)) for key in lost["top_keys"]),
         "keys that lost most",
     )

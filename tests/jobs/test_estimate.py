@@ -268,7 +268,7 @@ def test_an_interrupted_estimate_tells_what_it_has(tmp_path: Path) -> None:
         trusted = joined - sure >= 10 and not lacking
         assert (line["low"] is not None) == trusted == (line["no_interval"] is None)
         if lacking:
-            words = f"stopped before {certain[0] - sure} of the stretches drawn for certain"
+            words = f"stopped before {certain[0] - sure} of the chosen stretches were read"
             assert line["no_interval"].startswith(words)
     with pytest.raises(KeyboardInterrupt):
         winnow.estimate(**places, **JOIN, executor=Interrupting(0))

@@ -97,7 +97,7 @@ class Seen(NamedTuple):
         return found._replace(low=math.nan, high=math.nan, error=math.nan, reason=reason)
 
 
-_LACKING = "stopped before {} of the stretches drawn for certain: they count by their sizes"
+_LACKING = "stopped before {} of the chosen stretches were read: they count by their sizes"
 
 
 def everything(plan: Slices, found: Sequence[Any]) -> Seen:
