@@ -27,6 +27,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
+from numba.core.types.misc import unliteral
 
 from engine.runtime.entry_cache import CACHE, SHIPPED, EntryCache
 from engine.runtime.interpreted import CALL, interpret
@@ -145,9 +146,9 @@ class _Part(CPUDispatcher):  # type: ignore[misc]
 
     def get_call_template(self, args: Any, kws: Any) -> Any:  # noqa: ANN401 - numba's
         """Take constants as any numbers: each would be compiled apart, with all it is passed to."""
-        values = tuple(map(types.unliteral, args))
+        values = tuple(map(unliteral, args))
         return super().get_call_template(
-            values, {name: types.unliteral(kind) for name, kind in kws.items()}
+            values, {name: unliteral(kind) for name, kind in kws.items()}
         )
 
 
