@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,7 @@ def test_samples_that_mean_nothing(folder: Path, case: str) -> None:
 
 TOMLS = {
     "none": (None, r"job file .*jobs\.toml cannot be read"),
+    "an archive": ("PAR1\udc80", r"jobs\.toml is no text: give a TOML file"),
     "broken": ("memory = \n", r"job file .*jobs\.toml is no TOML"),
     "unknown": ('memory = 3\nmetrik = "recall"\n', r"unknown option 'metrik'.*mean 'metric'\?"),
     "not here": ("memory = 3\n", r"there are no joins"),
@@ -123,7 +125,7 @@ def test_files_that_mean_nothing(
 ) -> None:
     content, message = TOMLS[case]
     if content is not None:
-        (folder / "jobs.toml").write_text(content)
+        (folder / "jobs.toml").write_bytes(os.fsencode(content))
     words = ["allocate", "jobs.toml", "--engine=local", "--report=r.json", "--plots=plots"]
     assert main(words) == 2
     shown = capsys.readouterr()
