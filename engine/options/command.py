@@ -271,9 +271,7 @@ def read_toml(path: Place) -> dict[str, Any]:
         return tomllib.loads(text_at(path))
     except OSError as error:
         raise SpecError(f"job file {path} cannot be read: {error}") from None
-    except UnicodeDecodeError:
-        raise SpecError(f"job file {path} is no text: give a TOML file of options") from None
-    except tomllib.TOMLDecodeError as error:
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SpecError(f"job file {path} is no TOML: {error}") from None
 
 

@@ -112,7 +112,7 @@ def test_samples_that_mean_nothing(folder: Path, case: str) -> None:
 
 TOMLS = {
     "none": (None, r"job file .*jobs\.toml cannot be read"),
-    "an archive": ("PAR1\udc80", r"jobs\.toml is no text: give a TOML file"),
+    "an archive": ("PAR1\udc80", r"job file .*jobs\.toml is no TOML"),
     "broken": ("memory = \n", r"job file .*jobs\.toml is no TOML"),
     "unknown": ('memory = 3\nmetrik = "recall"\n', r"unknown option 'metrik'.*mean 'metric'\?"),
     "not here": ("memory = 3\n", r"there are no joins"),
