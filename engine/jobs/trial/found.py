@@ -146,5 +146,8 @@ def ranked(
     for cell in order:
         place = layout.places[cell]
         left, right = (sum(own[cell].budget[side] for own in layout.cells) for side in (0, 1))
-        found[place.memory].append(Tried(place.candidate, (left, right), *known[cell][:2]))
+        pair = known[cell]
+        found[place.memory].append(
+            Tried(place.candidate, (left, right), pair.importance_recall, pair.recall)
+        )
     return found

@@ -163,20 +163,20 @@ def residuals(cell: Cell, *, average: bool) -> Residuals:
     explained = np.zeros(n)
     fitted = math.sqrt(n / (n - 1)) if n > 1 and (average or cell.worth is not None) else 1.0
     if average and totals[1]:
-        fit = None
+        told = np.zeros((n, 2))
         if cell.known is not None:
             known, total = cell.known
             fit = calibrated(ratios, known / cell.sizes[:, None], total, cell.chance, cell.size)
-        if fit is not None:
-            totals, ratios, fitted = cell.certain + fit.totals, fit.rest, 1.0
+            if fit is not None:
+                totals, ratios, told = cell.certain + fit.totals, fit.rest, fit.explained
+                fitted = 1.0
         value = float(totals[0] / totals[1])
         part, divisor, units = (
             ratios[:, 0] - value * ratios[:, 1],
             ratios[:, 1],
             cell.size / float(totals[1]),
         )
-        if fit is not None:
-            explained = cell.sizes * (fit.explained[:, 0] - value * fit.explained[:, 1])
+        explained = cell.sizes * (told[:, 0] - value * told[:, 1])
     elif cell.worth is not None and n:
         worth = cell.worth[0] / cell.sizes
         ratio = float(mean[0] / worth.mean())
