@@ -33,7 +33,6 @@ from matplotlib.ticker import LogLocator
 from reproduce.record import write
 
 import winnow
-from engine import replay_archives, sample_archives
 from engine.jobs.estimate import plan
 from engine.report.envelope import versions
 
@@ -275,7 +274,9 @@ def compared(rows: int, folder: Path) -> dict[str, Any]:
         return float(table["estimate"][0].as_py())
 
     def sampled(seed: int, memory: str, cache: Path) -> float:
-        report = sample_archives(**given, memory=memory, seed=seed, cache=cache).report
+        report = winnow.sample(
+            count_only=True, **given, memory=memory, seed=seed, cache=cache
+        ).report
         return float(report["estimates"]["outputs"]["estimate"])
 
     for read in ("2%", "5%", "10%", "20%", "40%"):
@@ -283,10 +284,12 @@ def compared(rows: int, folder: Path) -> dict[str, Any]:
     sampled(0, "5%", folder / "cache")  # compiles
     for memory in ("5%", "20%", "50%"):
         repeated(f"sample {memory}", lambda seed, at, memory=memory: sampled(seed, memory, at), 3)
-    repeated(
-        "exact by winnow replay",
-        lambda _, at: float(replay_archives(**given, cache=at)["exact"]["outputs"]), 1,
-    )  # fmt: skip
+
+    def exact(_: int, cache: Path) -> float:
+        report = winnow.replay(count_only=True, **given, cache=cache).report
+        return float(report["exact"]["outputs"])
+
+    repeated("exact by winnow replay", exact, 1)
     return found
 
 

@@ -32,7 +32,6 @@ from peers.workloads import Workload
 from reproduce.record import write
 
 import winnow
-from engine import replay_archives
 from engine.report.envelope import versions
 
 PLACE = Path(__file__).parent / "results" / "estimate.json"
@@ -115,9 +114,9 @@ def cost(kind: str, rows: int, folder: Path, *, exact: bool) -> dict[str, Any]:
         return found
     with tempfile.TemporaryDirectory(dir=folder) as small:
         few = written(kind, CHUNK, GROUP, Path(small))
-        replay_archives(**few, window=WINDOW, cache=small)  # compiles
+        winnow.replay(count_only=True, **few, window=WINDOW, cache=small)  # compiles
     with tempfile.TemporaryDirectory(dir=folder) as cache:
-        took, own = measured(lambda: replay_archives(**given, cache=cache))
+        took, own = measured(lambda: winnow.replay(count_only=True, **given, cache=cache).report)
     found["winnow replay"] = {**took, "outputs": own["exact"]["outputs"]}
     print("winnow replay", found["winnow replay"], flush=True)
     if found["winnow replay"]["outputs"] != found["exact"]["outputs"]:

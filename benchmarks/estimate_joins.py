@@ -21,7 +21,6 @@ from estimate_draws import Remembering
 from reproduce.record import write
 
 import winnow
-from engine import replay_archives
 from engine.report.envelope import versions
 
 PLACE = Path(__file__).parent / "results" / "estimate_joins.json"
@@ -119,7 +118,9 @@ def measured(case: Case, seeds: int, folder: Path) -> dict[str, Any]:
         fact = folder / "fact.parquet"
         pq.write_table(options["fact"], fact)
         options["fact"] = str(fact)
-        truth = replay_archives(**paths, **options, cache=folder / "cache")["exact"]
+        truth = winnow.replay(count_only=True, **paths, **options, cache=folder / "cache").report[
+            "exact"
+        ]
     options |= {"aggregates": AGGREGATES, "executor": Remembering()}
 
     def estimated(**how: Any) -> Any:  # noqa: ANN401 - an estimate's

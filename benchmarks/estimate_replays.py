@@ -32,7 +32,6 @@ from estimate_draws import Remembering, estimates
 from reproduce.record import write
 
 import winnow
-from engine import replay_archives
 from engine.report.envelope import versions
 
 MEASURES = ("recall", "importance_recall", "outputs", "importance")
@@ -54,7 +53,7 @@ def coverage(join: Join, seeds: int, folder: Path) -> dict[str, Any]:
             "time": "ts", "importance": "importance", "window": join.window, "memory": MEMORY,
             "policy": policy,
         }  # fmt: skip
-        replay = replay_archives(**given, cache=folder / "cache")
+        replay = winnow.replay(count_only=True, **given, cache=folder / "cache").report
         true = {
             "recall": replay["recall"], "importance_recall": replay["importance_recall"],
             "outputs": replay["result"]["outputs"], "importance": replay["result"]["importance"],

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from coverage_populations import Population, archives, generated
 from numpy.typing import NDArray
 
-from engine import sample_archives
+import winnow
 from engine.jobs.sample.task import LaneSample, SampleTask, sample_lane
 from engine.report.envelope import versions
 from engine.runtime.executors import SerialExecutor
@@ -117,10 +117,10 @@ def samples(
     for side, table in zip(sides, (population.left, population.right), strict=True):
         pq.write_table(table, side)
     executor, texts = Tasks(), aggregates(population)
-    sample_archives(
+    winnow.sample(
         *sides, on="key", time="ts", importance="importance", window=population.window,
         memory=population.memory, method=method, aggregates=texts, exact_aggregates=True, lanes=1,
-        cache=folder / "cache", executor=executor,
+        cache=folder / "cache", executor=executor, count_only=True,
     )  # fmt: skip
     [task] = executor.kept
     exact = sample_lane(task).exact_tables or []

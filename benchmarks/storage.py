@@ -23,10 +23,10 @@ from reproduce.record import about
 from reproduce.record import write as save
 from scale import RESULTS
 
-import engine
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 from storage_cases import Store, put, served, write
+
+import winnow
 
 GROUP = 200_000
 """Rows of a row group."""
@@ -55,9 +55,9 @@ def measured(store: Store, folder: Path, repeats: int) -> dict[str, object]:
 
     def replay(place: str) -> None:
         with tempfile.TemporaryDirectory() as cache:
-            engine.replay_archives(
+            winnow.replay(
                 f"{place}/left", f"{place}/right", **options, memory=20, policy="prob",
-                cache=cache, storage_option=store.options,
+                cache=cache, storage_option=store.options, count_only=True,
             )  # fmt: skip
 
     replay(places["file"])  # compiles

@@ -27,7 +27,7 @@ from typing import Any
 
 from reproduce.record import about, write
 
-import engine
+import winnow
 from engine import commands as cli
 from engine.api.pairs import SweepFound, sweep
 from engine.jobs.sweep import run as sweep_run
@@ -79,14 +79,15 @@ def check(files: list[Path], cache: Path, found: SweepFound) -> int:
     count = 0
     for line in found.outputs.to_pylist():
         if line["memory"] in CHECKED:
-            report = engine.replay_archives(
+            report = winnow.replay(
                 *files,
                 window=WINDOW,
                 policy=line["policy"],
                 memory=line["memory"],
                 cache=cache,
+                count_only=True,
                 **ROLES,
-            )
+            ).report
             own = tuple(report["result"][name] for name in FIGURES)
             if own != tuple(line[name] for name in FIGURES):
                 sys.exit(f"{line['policy']} at {line['memory']} differs from its replay: {own}")

@@ -24,14 +24,17 @@ if TYPE_CHECKING:
     from engine.api.result import Result
     from engine.api.sampled import profile, sample
     from engine.api.tasks import generate, lookup, multijoin, replay_streams
+    from engine.models.profile.model import ArrivalProfile
+    from engine.multiway.predicate import register_theta
     from engine.runtime.errors import WinnowError
     from spark_plugin import sql as spark
 
     __version__: str
 
 __all__ = [
-    "Result", "WinnowError", "__version__", "allocate", "bound", "estimate", "explain", "generate",
-    "lookup", "multijoin", "profile", "replay", "replay_streams", "sample", "spark", "sweep",
+    "ArrivalProfile", "Result", "WinnowError", "__version__", "allocate", "bound", "estimate",
+    "explain", "generate", "lookup", "multijoin", "profile", "register_theta", "replay",
+    "replay_streams", "sample", "spark", "sweep",
 ]  # fmt: skip
 
 _HOMES = {
@@ -42,6 +45,8 @@ _HOMES = {
     "engine.api.result": ("Result",),
     "engine.api.sampled": ("profile", "sample"),
     "engine.api.tasks": ("generate", "lookup", "multijoin", "replay_streams"),
+    "engine.models.profile.model": ("ArrivalProfile",),
+    "engine.multiway.predicate": ("register_theta",),
     "engine.runtime.errors": ("WinnowError",),
 }
 _SPARK = "spark_plugin.sql"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from engine.api.replay import replay_archives
+import winnow
 from engine.exact import all_pairs, count_pairs
 from engine.multiway.exact import ExactJoin
 from engine.multiway.harvest.operator import GrubJoin
@@ -95,10 +95,10 @@ def queries(work: Workload, threads: int, what: str) -> dict[str, Callable[[], A
 
 def replayed(work: Workload, share: int) -> Answer:
     """Join two streams within so many percent of the memory, from their files."""
-    found = replay_archives(
+    found = winnow.replay(
         *work.files, on="key", time="ts", importance="importance", window=work.window,
-        memory=f"{share}%", policy="yield", split="pooled", reference="none",
-    )["result"]  # fmt: skip
+        memory=f"{share}%", policy="yield", split="pooled", reference="none", count_only=True,
+    ).report["result"]  # fmt: skip
     return int(found["outputs"]), float(found["importance"])
 
 

@@ -103,6 +103,11 @@ def not_of_spark(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: own for name, own in options.items() if name not in options_of(OfSpark)}
 
 
+def counting(count_only: bool) -> dict[str, Any]:
+    """Return the keyword `count_only` if it is true: Spark's functions have none, and say so."""
+    return {"count_only": True} if count_only else {}
+
+
 def home_of(*frames: object) -> Any:  # noqa: ANN401 - the package's module, or None
     """Return the module whose functions take these frames where they are, None if ours do.
 

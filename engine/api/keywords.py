@@ -117,7 +117,8 @@ def _request(
         for name, value in given.items()
         if name in command.options
     )
-    return Request(call_text(command.name, given, options), shown)
+    by_name = [own.name for own in signature.parameters.values() if own.kind is own.KEYWORD_ONLY]
+    return Request(call_text(command.name, given, {*options, *by_name}), shown)
 
 
 def call_text(task: str, given: Mapping[str, Any], named: Collection[str]) -> str:

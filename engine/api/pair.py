@@ -15,7 +15,6 @@ from engine.api.tables import Tables, set_aside, staged, temporary
 from engine.jobs.output import write_file
 from engine.options.command import Given
 from engine.options.replay import JobOptions
-from engine.runtime.listing import rejected_of
 from engine.runtime.uris import Place
 
 
@@ -31,9 +30,9 @@ class Pair(NamedTuple):
     kept: Place | None
     """Folder that was asked for."""
 
-    def outputs(self) -> Outputs:
+    def outputs(self, *, count_only: bool = False) -> Outputs:
         """Return the place of the outputs, which the options then name."""
-        found = Outputs(self.kept)
+        found = Outputs(self.kept, count_only=count_only)
         self.files["out"] = found.place
         return found
 
@@ -53,7 +52,7 @@ class Pair(NamedTuple):
         }
         self.tell(report)
         found.times[times] = self.moments(report)
-        rejected = rejected_of(found.place)
+        rejected = found.rejected()
         for side in given.keys() & rejected.keys():
             rejected[side] = set_aside(rejected[side], given[side])
             if self.kept is not None and isinstance(found.place, Path):

@@ -9,11 +9,9 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from engine.api.bound import BoundFiles
-from engine.api.frames import Frame, OfSpark, home_of, in_arrow, not_of_spark
+from engine.api.frames import Frame, OfSpark, counting, home_of, in_arrow, not_of_spark
 from engine.api.keywords import takes
 from engine.api.pair import pair_of
-from engine.api.replay import ReplayFiles
 from engine.api.result import Result
 from engine.jobs.bound.run import run_bound
 from engine.jobs.estimate.sweep import run_grid
@@ -26,9 +24,10 @@ from engine.jobs.sweep.run import SweepResult
 from engine.jobs.sweep.shown import sweep_shown
 from engine.jobs.trial.lane_cost import lane_cost
 from engine.jobs.trial.replay import take_advice
-from engine.options.bound import BOUND, bound_of
+from engine.options import where
+from engine.options.bound import BOUND, Bound, bound_of
 from engine.options.command import Given
-from engine.options.replay import REPLAY, job_of
+from engine.options.replay import REPLAY, Replay, job_of
 from engine.options.sweep import SWEEP, Sweep, sweep_of
 from engine.report.envelope import Report
 from engine.report.joins import bound_shown, replay_shown
@@ -36,7 +35,7 @@ from engine.runtime.errors import chosen
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
 
 
-class ReplayKeywords(ReplayFiles, OfSpark, total=False):
+class ReplayKeywords(Replay, where.Out, where.Cache, OfSpark, total=False):
     """The keywords of a replay of any frames."""
 
 
@@ -45,6 +44,7 @@ def replay(
     left: Frame,
     right: Frame,
     *,
+    count_only: bool = False,
     executor: Executor | None = None,
     progress: Progress | None = None,
     **options: Unpack[ReplayKeywords],
@@ -57,6 +57,9 @@ def replay(
         Files, or frames of pandas, polars, PyArrow, or anything with ``__arrow_c_stream__``, in
         any order of time; a row's number is its position. Spark DataFrames stay in Spark, where the
         default `policy` is ``yield`` and there is no ``auto``.
+    count_only : bool
+        Keep no outputs, which may be many: the result has a report alone. Not of Spark DataFrames,
+        which keep none.
     executor : Executor, optional
         Where lanes are replayed; by default on threads. Not of Spark DataFrames.
     progress : callable, optional
@@ -89,14 +92,15 @@ def replay(
     """
     home = home_of(left, right, options.get("fact"))
     if home is not None:
-        here = {"executor": executor, "progress": progress}  # it has neither, and says so
-        given_here = {name: own for name, own in here.items() if own is not None}
+        here = {"executor": executor, "progress": progress}
+        given_here = {n: own for n, own in here.items() if own is not None}  # it says it has none
+        given_here |= counting(count_only)
         found: Result = home.replay(left, right, **options, **given_here)
         return found
     left = in_arrow(left, "left")  # before options by stream, if it is several
     given = REPLAY.from_keywords(not_of_spark(options))
     with pair_of(left, right, given, job_of) as pair:
-        outputs = pair.outputs()
+        outputs = pair.outputs(count_only=count_only)
         job = job_of(pair.files)
         report = run_replay(
             job, executor or ThreadExecutor(), progress, choose=take_advice, price=lane_cost
@@ -180,6 +184,10 @@ def _measure(
 ) -> Any:  # noqa: ANN401 - matplotlib's
     known = {measure.name: measure for measure in MEASURES}
     return sweep_figure(rows_in(table), advice, grid, known[chosen("plot", name, [*known])])
+
+
+class BoundFiles(Bound, where.Out, where.Cache, total=False):
+    """The keywords of a bound."""
 
 
 @takes(BOUND)

@@ -23,12 +23,13 @@ from engine.report.envelope import check_place, with_times
 from engine.report.record import keep_record
 from engine.report.shown import Request, Shown
 from engine.runtime.errors import SpecError, did_you_mean
-from engine.runtime.listing import dataset
+from engine.runtime.listing import dataset, rejected_of
 from engine.runtime.uris import Place
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    import pyarrow.dataset as ds
 
 WIDTH = 100
 """Characters of a line of a report's text."""
@@ -67,16 +68,20 @@ class Outputs:
     ----------
     folder : Path, Uri or None
         None: a temporary one that goes with this object, `place` below it for the dataset.
+    count_only : bool
+        There are no rows, and `place` is None.
     """
 
-    def __init__(self, folder: Place | None) -> None:
+    def __init__(self, folder: Place | None, *, count_only: bool = False) -> None:
+        if count_only and folder is not None:
+            raise SpecError("count_only keeps no outputs, and out is where to keep them: give one")
         self.kinds: dict[str, pa.DataType] = {}
         self.times: dict[str, pa.DataType] = {}
-        if folder is None:
+        if folder is None and not count_only:
             home = Path(tempfile.mkdtemp(prefix="winnow-"))
             weakref.finalize(self, shutil.rmtree, home, ignore_errors=True)
             folder = home / "out"
-        self.place: Place = folder
+        self.place = folder
 
     @cached_property
     def table(self) -> pa.Table:
@@ -85,7 +90,7 @@ class Outputs:
 
     def reader(self) -> pa.RecordBatchReader:
         """Return the rows, batch by batch, in their order."""
-        batches = dataset(self.place).scanner().to_reader()
+        batches = self._rows().scanner().to_reader()
         schema = self._typed(batches.schema.empty_table()).schema
 
         def typed() -> Iterator[pa.RecordBatch]:
@@ -96,7 +101,16 @@ class Outputs:
 
     def first(self, rows: int) -> pa.Table:
         """Return the first rows."""
-        return self._typed(dataset(self.place).head(rows))
+        return self._typed(self._rows().head(rows))
+
+    def rejected(self) -> dict[str, pa.Table]:
+        """Return the rows that were set aside, by stream."""
+        return {} if self.place is None else rejected_of(self.place)
+
+    def _rows(self) -> ds.Dataset:
+        if self.place is None:
+            raise SpecError("outputs were only counted: leave count_only out to have them")
+        return dataset(self.place)
 
     def _typed(self, table: pa.Table) -> pa.Table:
         table = restored(table, self.kinds)
@@ -233,6 +247,9 @@ class Result:
     def _repr_html_(self) -> str:
         from engine.report.html.page import fragment_of, table_of  # noqa: PLC0415 - as above
 
+        own = self._rows
+        if isinstance(own, Outputs) and own.place is None:
+            return fragment_of(self._shown.printed)
         first = self._first(FIRST)
         rows = zip(*(column.to_pylist() for column in first.columns), strict=True)
         return fragment_of(self._shown.printed) + table_of(first.column_names, rows)

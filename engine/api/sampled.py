@@ -13,7 +13,6 @@ from engine.api.frames import Frame
 from engine.api.keywords import takes
 from engine.api.pair import pair_of
 from engine.api.result import Result
-from engine.api.sample import SampleFiles
 from engine.archives.moments import windows_timed
 from engine.jobs.profile.run import run_profile
 from engine.jobs.sample.run import run_sample
@@ -21,10 +20,14 @@ from engine.models.profile.model import ArrivalProfile
 from engine.options import where
 from engine.options.profile import PROFILE, Profile, ProfileOutput, profile_of
 from engine.options.replay import job_of
-from engine.options.sample import SAMPLE, sample_of
+from engine.options.sample import SAMPLE, AggregatesOut, Sample, sample_of
 from engine.report.profile_charts import figure_of, profile_shown
 from engine.report.sample_table import sample_shown
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
+
+
+class SampleFiles(Sample, AggregatesOut, where.Out, where.Cache, total=False):
+    """The keywords of a sample."""
 
 
 class SampleFound(Result):
@@ -38,6 +41,7 @@ def sample(
     left: Frame,
     right: Frame,
     *,
+    count_only: bool = False,
     executor: Executor | None = None,
     progress: Progress | None = None,
     **options: Unpack[SampleFiles],
@@ -47,6 +51,8 @@ def sample(
     Parameters
     ----------
     left, right : path or frame
+    count_only : bool
+        Keep no outputs: the result has a report and aggregates alone.
     executor : Executor, optional
     progress : callable, optional
     **options
@@ -71,7 +77,7 @@ def sample(
     ['low', 'high', 'standard_error', 'no_interval', 'rows', 'clusters']
     """
     with pair_of(left, right, SAMPLE.from_keywords(options), job_of) as pair:
-        outputs = pair.outputs()
+        outputs = pair.outputs(count_only=count_only)
         drawn = run_sample(
             sample_of(pair.files), executor or ThreadExecutor(), progress, unit=pair.unit
         )

@@ -26,7 +26,6 @@ from engine.options.replay import JobOptions, job_of
 from engine.report.envelope import Report
 from engine.runtime.disk import scratch_folder
 from engine.runtime.errors import WinnowError
-from engine.runtime.listing import rejected_of
 from engine.runtime.streams import SIDES
 from engine.runtime.time_units import parse_instant, parse_window
 
@@ -218,6 +217,8 @@ def read_several(
     given: Given,
     run: Callable[[], Report],
     fact: str | pa.Table | None = None,
+    *,
+    count_only: bool = False,
 ) -> tuple[Outputs, Report, dict[str, pa.Table]]:
     """Run a join of several streams; return its outputs, its report and the rows set aside.
 
@@ -230,11 +231,13 @@ def read_several(
         Runs the join of `given`.
     fact : str or pyarrow.Table, optional
         What else is joined.
+    count_only : bool
+        Keep no outputs.
     """
     kept = "out" in given
-    found = Outputs(given.get("out"))
+    found = Outputs(given.get("out"), count_only=count_only)
     given["out"] = found.place
-    report, aside = run(), rejected_of(found.place)
+    report, aside = run(), found.rejected()
     first = next(iter(streams))
     time = by_stream("time", given["time"], [*streams])[first]
     kind = kind_of(streams[first], first, time or "")

@@ -14,22 +14,23 @@ from engine.api.frames import (
     Numbered,
     OfSpark,
     by_name,
+    counting,
     home_of,
     in_arrow,
     not_of_spark,
     streams_in_arrow,
 )
 from engine.api.keywords import call_text, takes
-from engine.api.lookup import LookupFiles, look_up, look_up_rows
 from engine.api.result import Outputs, Result, kind_of, timed
 from engine.api.tables import read_several
 from engine.generate.source import in_memory
+from engine.jobs.lookup.whole import look_up, look_up_rows
 from engine.jobs.multijoin.run import run_multijoin
 from engine.jobs.star.run import run_star
 from engine.options import where
 from engine.options.command import values_of
 from engine.options.generate import GENERATE, sources_of
-from engine.options.lookup import LOOKUP, lookup_of
+from engine.options.lookup import LOOKUP, Lookup, lookup_of
 from engine.options.multijoin_given import multijoin_of
 from engine.options.multijoin_options import MULTIJOIN, MultiJoin
 from engine.options.star import STAR, StarJoin, star_of
@@ -40,12 +41,14 @@ from engine.runtime.errors import chosen
 from engine.runtime.executors import ThreadExecutor
 
 
-class LookupKeywords(LookupFiles, OfSpark, total=False):
+class LookupKeywords(Lookup, where.Out, OfSpark, total=False):
     """The keywords of a look-up of any frames."""
 
 
 @takes(LOOKUP)
-def lookup(stream: Frame, fact: Frame, **options: Unpack[LookupKeywords]) -> Result:
+def lookup(
+    stream: Frame, fact: Frame, *, count_only: bool = False, **options: Unpack[LookupKeywords]
+) -> Result:
     """Join a stream with the facts that are active when its tuples arrive.
 
     Exact and stateless: r and f are an output if f has r's attribute and begin <= r's time < end
@@ -55,6 +58,8 @@ def lookup(stream: Frame, fact: Frame, **options: Unpack[LookupKeywords]) -> Res
     ----------
     stream, fact : path or frame
         Files or frames, as for `replay`; Spark DataFrames stay in Spark.
+    count_only : bool
+        Keep no outputs, which may be many: the result has a report alone.
     **options
         As ``winnow lookup`` has them. With `out` the outputs are a dataset in that folder, which
         must not exist.
@@ -80,16 +85,17 @@ def lookup(stream: Frame, fact: Frame, **options: Unpack[LookupKeywords]) -> Res
     """
     home = home_of(stream, fact)
     if home is not None:
-        there: Result = home.lookup(stream, fact, **options)
+        there: Result = home.lookup(stream, fact, **options, **counting(count_only))
         return there
     sources = in_arrow(stream, "stream"), in_arrow(fact, "fact")
     given = LOOKUP.from_keywords(not_of_spark(options))
     job = lookup_of(given)
     rows: pa.Table | Outputs
-    if job.out is None:
+    if job.out is None and not count_only:
         rows, report, rejected = look_up_rows(job, *sources)
     else:
-        rows, report, rejected = Outputs(job.out), look_up(job, *sources), {}
+        rows = Outputs(job.out, count_only=count_only)
+        report, rejected = look_up(job, *sources), {}
     kind = kind_of(sources[0], "stream", given["time"])
     unit = "day" if pa.types.is_date(kind) else getattr(kind, "unit", "tick")
     return Result(timed(rows, unit, kind), lookup_shown(report), rejected)
@@ -104,7 +110,9 @@ class MultiJoinFrames(MultiJoinKeywords, Numbered, total=False):
 
 
 @takes(MULTIJOIN)
-def multijoin(streams: Mapping[str, Frame], **options: Unpack[MultiJoinFrames]) -> Result:
+def multijoin(
+    streams: Mapping[str, Frame], *, count_only: bool = False, **options: Unpack[MultiJoinFrames]
+) -> Result:
     """Join 2 to 8 streams on any predicate: exactly (P3), or within a budget of memory or CPU (P4).
 
     An output is one tuple of every stream, of which the latest finds all others unexpired.
@@ -114,6 +122,8 @@ def multijoin(streams: Mapping[str, Frame], **options: Unpack[MultiJoinFrames]) 
     streams : mapping of str to path or frame
         By name, in order: at equal times, tuples of an earlier stream arrive first. Spark
         DataFrames stay in Spark.
+    count_only : bool
+        Keep no outputs, which may be many: the result has a report alone.
     **options
         As ``winnow multijoin`` has them. `time`, `importance`, `window` and `buckets` are for all
         streams, or mappings by name, where ``""`` stands for all that are not named. `predicate`
@@ -146,21 +156,25 @@ def multijoin(streams: Mapping[str, Frame], **options: Unpack[MultiJoinFrames]) 
     """
     home = home_of(*by_name(streams).values())
     if home is not None:
-        there: Result = home.multijoin(streams, **options)
+        there: Result = home.multijoin(streams, **options, **counting(count_only))
         return there
     own = not_of_spark(options)
     sources = streams_in_arrow(streams)
     given = MULTIJOIN.from_keywords(own)
     rows, report, rejected = read_several(
-        sources, given, lambda: run_multijoin(multijoin_of(sources, given), ThreadExecutor())
+        sources,
+        given,
+        lambda: run_multijoin(multijoin_of(sources, given), ThreadExecutor()),
+        count_only=count_only,
     )
     return Result(rows, multijoin_shown(report), rejected)
 
 
 @takes(STAR)
 def replay_streams(
-    streams: Mapping[str, Frame], fact: Frame, **options: Unpack[StarJoin]
-) -> Result:
+    streams: Mapping[str, Frame], fact: Frame, *, count_only: bool = False,
+    **options: Unpack[StarJoin],
+) -> Result:  # fmt: skip
     """Join several streams through a fact relation within a memory budget for each.
 
     A fact joins one tuple of every stream (P2 2): those of its attributes that arrive while it is
@@ -172,6 +186,8 @@ def replay_streams(
         By name, in order: at equal times, tuples of an earlier stream arrive first.
     fact : path or frame
         Rows of facts, or of their changes.
+    count_only : bool
+        Keep no outputs, which may be many: the result has a report alone.
     **options
         As ``winnow replay --stream`` has them. `on`, `time`, `importance`, `window` and `memory`
         are for all streams, or mappings by name, where ``""`` stands for all that are not named.
@@ -210,7 +226,11 @@ def replay_streams(
     sources = streams_in_arrow(streams)
     given = STAR.from_keywords({**options, "fact": in_arrow(fact, "fact")})
     rows, report, rejected = read_several(
-        sources, given, lambda: run_star(star_of(sources, given), ThreadExecutor()), given["fact"]
+        sources,
+        given,
+        lambda: run_star(star_of(sources, given), ThreadExecutor()),
+        given["fact"],
+        count_only=count_only,
     )
     return Result(rows, replay_shown(report), rejected)
 

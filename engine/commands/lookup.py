@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from engine.api.lookup import look_up
 from engine.commands.asked import Asked
 from engine.commands.bars import progress_bars
 from engine.commands.telling import telling
+from engine.jobs.lookup.whole import look_up
 from engine.options.lookup import LOOKUP, lookup_of
 from engine.report.joins import lookup_shown
 

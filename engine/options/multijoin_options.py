@@ -47,7 +47,7 @@ class AnyPredicate(Kind):
         """Return the predicate."""
         if callable(value):
             raise SpecError(
-                f"{flag} is a function: register it, as in engine.register_theta('near', "
+                f"{flag} is a function: register it, as in winnow.register_theta('near', "
                 "function), and name it and its columns: theta:near:COL,COL"
             )
         return value if isinstance(value, Predicate) else parse_predicate(as_text(flag, value))

@@ -54,9 +54,7 @@ ROOMS = {
             " optimum multiway star options device report"
         ),
         "api": "runtime archives facts models multiway generate options report jobs",
-        "commands": (
-            "runtime policies archives lanes models multiway options report jobs api generate"
-        ),
+        "commands": "runtime policies archives lanes models multiway options report jobs generate",
     },
     "gpu_kernels": {
         "portable": "",

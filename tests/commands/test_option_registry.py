@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from places import ROOT
 
-import engine
 import engine.api.estimate as estimates
 import winnow
 from engine.commands.line import all_commands
@@ -41,13 +40,13 @@ COMMANDS = {own.name: own for command in EVERY for own in command.kinds or [comm
 WITH_JOB = [name for name, own in COMMANDS.items() if "job" in own.options]
 
 TWINS: dict[str, tuple[Callable[..., Any], ...]] = {
-    "replay": (winnow.replay, engine.replay_archives),
+    "replay": (winnow.replay,),
     "sweep": (winnow.sweep,),
-    "sample": (winnow.sample, engine.sample_archives),
+    "sample": (winnow.sample,),
     "estimate": (estimates._of_two, estimates._of_several),  # noqa: SLF001 - of winnow.estimate
-    "bound": (winnow.bound, engine.bound_archives),
+    "bound": (winnow.bound,),
     "multijoin": (winnow.multijoin,),
-    "lookup": (winnow.lookup, engine.lookup_archives),
+    "lookup": (winnow.lookup,),
     "profile": (winnow.profile,),
 }
 SPARK_TWINS = {"replay": dataframe.replay, "lookup": lookup.lookup}

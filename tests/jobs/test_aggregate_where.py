@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 from estimate_cases import several_archives, streams, written
 
-import engine
 import winnow
 from engine.runtime.errors import InputError, SpecError
 from engine.sampling.aggregates import parse_aggregate
@@ -42,9 +41,7 @@ def test_only_outputs_that_meet_the_conditions_count(tmp_path: Path, where: str)
     texts = [f"count where {where}", f"sum(right.w) where {where} by left.p every 300"]
     options = {**given, "window": 30, "aggregates": texts}
     found = winnow.estimate(**options, within=0.001)
-    sampled = engine.sample_archives(
-        **options, fraction=1, exact_aggregates=True, cache=tmp_path / "cache"
-    )
+    sampled = winnow.sample(**options, fraction=1, exact_aggregates=True, cache=tmp_path / "cache")
     meeting = [own for own in outputs(tables) if holds(*own[:2])]
     for name, tables_of in (("estimate", found.aggregates), ("sample", sampled.aggregates)):
         lines = tables_of[texts[0]].to_pylist()
@@ -64,7 +61,7 @@ def test_a_sample_covers_what_meets_the_conditions(tmp_path: Path) -> None:
     given = {**written(tmp_path, tables, 100), "on": "k", "time": "t", "window": 200}
     held, text = 0, "count where right.g = 'a'"
     for seed in range(20):
-        found = engine.sample_archives(
+        found = winnow.sample(
             **given, aggregates=text, memory="40%", seed=seed, exact_aggregates=True,
             cache=tmp_path / "cache",
         )  # fmt: skip

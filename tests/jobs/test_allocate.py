@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 from allocate_cases import aged, allocated, files, zipf
 
-import engine
 import winnow
 from engine import commands as cli
 from engine.jobs.allocate.divide import alloc, filled, prop, whole
@@ -327,12 +326,12 @@ def test_a_join_whose_sides_share_one_memory_is_replayed_so(
     assert f"{join['policy']}, pooled" in capsys.readouterr().out
     given = {"memory": 40, "policy": join["policy"], "estimator": join["estimator"]}
     by_split = {
-        split: engine.replay_archives(**own, **given, split=split, cache=folder / "cache")["recall"]
+        split: winnow.replay(**own, **given, split=split, cache=folder / "cache").report["recall"]
         for split in ("pooled", "even", "expected")
     }
     assert part["replayed"] == by_split["pooled"] == max(by_split.values())
     assert by_split["pooled"] > by_split["even"]
-    advised = engine.replay_archives(**own, memory=40, cache=folder / "cache")["recall"]
+    advised = winnow.replay(**own, memory=40, cache=folder / "cache").report["recall"]
     assert part["replayed"] >= advised - 0.01  # which is chosen from the same, by importance
     outputs = winnow.allocate({"memory": 40, "join": [both]}, cache=folder / "cache").outputs
     assert outputs.select(["left", "memory"]).to_pylist() == [{"left": None, "memory": 40}]

@@ -14,7 +14,6 @@ import pytest
 from figures import P1
 from job_cases import MEMORY, WINDOW, Streams, arguments, peak, streams, table
 
-import engine
 import winnow
 from engine.commands import main
 from engine.optimum import states
@@ -252,7 +251,7 @@ def test_python_says_the_same(figure: Path) -> None:
         done = winnow.replay(left, right, probe=probe, plan=figure / probe, **join)
         assert done.report["result"]["importance"] == found.report["lower"]
         paths = figure / "left.parquet", figure / "right.parquet"
-        report = engine.bound_archives(*paths, cache=figure / "c", probe=probe, **join)
+        report = winnow.bound(*paths, cache=figure / "c", probe=probe, **join).report
         assert report["lower"] == found.report["lower"]
         dgl = {"probe": probe, "policy": "dgl"} | join
         shared = winnow.replay(left, right, bound=True, **dgl).report

@@ -17,7 +17,6 @@ import pytest
 from estimate_cases import JOIN, SEVERAL, large, streams, written
 from places import DATA
 
-import engine
 import winnow
 from engine.archives import stretches
 from engine.commands import main
@@ -138,7 +137,7 @@ def test_keys_partitions_and_the_start_are_those_of_a_replay(
     found = winnow.estimate(**given, within=0.001)
     wanted = sum(ts >= from_ for *_, ts in pairs(tables, (20, 20), on))
     assert lines(found.aggregates["count(*)"]) == {(): wanted}
-    replayed = engine.replay_archives(**given, cache=tmp_path / "cache")
+    replayed = winnow.replay(**given, cache=tmp_path / "cache").report
     assert replayed["exact"]["outputs"] == wanted
 
 
@@ -641,7 +640,7 @@ def test_real_flights(tmp_path: Path) -> None:
         pq.write_table(table, places[side], row_group_size=200)
     join = {"on": "key", "time": "ts", "window": 43_200, **places}
     exact = winnow.estimate(**join, within=1e-9)
-    counted = engine.replay_archives(**join, cache=tmp_path / "cache")["exact"]["outputs"]
+    counted = winnow.replay(**join, cache=tmp_path / "cache").report["exact"]["outputs"]
     assert lines(exact.aggregates["count(*)"]) == {(): counted}
     found = winnow.estimate(**join, within="2%")
     [line] = found.aggregates["count(*)"].to_pylist()

@@ -13,7 +13,6 @@ import pytest
 from estimate_cases import assert_exact, streams
 from thorough import guarded
 
-import engine
 import winnow
 from engine.jobs.estimate import scan, universe
 from engine.runtime.errors import InputError
@@ -136,7 +135,7 @@ def test_null_keys_bad_rows_and_the_start_are_those_of_a_replay(tmp_path: Path) 
     given = {**shuffled(tmp_path, tables, "parquet"), "on": "g", "time": "t", "window": 20,
              "start_ts": 333}  # fmt: skip
     found = winnow.estimate(**given, within=1e-6)
-    replayed = engine.replay_archives(**given, cache=tmp_path / "cache")
+    replayed = winnow.replay(**given, cache=tmp_path / "cache").report
     assert found.aggregates["count(*)"]["estimate"][0].as_py() == replayed["exact"]["outputs"]
     weights = np.array(tables[1].column("w").to_pylist())
     weights[7] = -1

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 from estimate_cases import linked_archives, through
 
-import engine
 import winnow
 from engine.jobs.estimate.plan import plan_of
 from engine.jobs.estimate.task import join_stretch
@@ -115,7 +114,7 @@ def test_partitions_starts_and_logs_are_those_of_a_replay(tmp_path: Path) -> Non
     options = {**through(tmp_path, tables, fact), "window": 25}
     for more in ({"partition_by": "p"}, {"start_ts": 222}, {"fact_access": "binary"}):
         found = winnow.estimate(**options, **more, within=0.001)
-        replayed = engine.replay_archives(**options, **more, cache=tmp_path / "cache")
+        replayed = winnow.replay(**options, **more, cache=tmp_path / "cache").report
         [line] = found.aggregates["count(*)"].to_pylist()
         assert line["estimate"] == replayed["exact"]["outputs"] > 0
         assert found.report["fact"] == replayed["fact"]
@@ -123,7 +122,7 @@ def test_partitions_starts_and_logs_are_those_of_a_replay(tmp_path: Path) -> Non
 
 def test_intervals_through_facts_hold_what_a_replay_counts(tmp_path: Path) -> None:
     options = linked_archives(tmp_path)
-    truth = engine.replay_archives(**options, cache=tmp_path / "cache")["exact"]
+    truth = winnow.replay(**options, cache=tmp_path / "cache").report["exact"]
     held, widths = 0, []
     for seed in range(20):
         found = winnow.estimate(
@@ -141,7 +140,7 @@ def test_intervals_through_facts_hold_what_a_replay_counts(tmp_path: Path) -> No
 
 def replayed(options: dict[str, Any], folder: Path) -> tuple[dict[str, Any], dict[str, float]]:
     """Return the report of a replay, and what it comes to."""
-    report = engine.replay_archives(**options, cache=folder / "cache")
+    report = winnow.replay(**options, cache=folder / "cache").report
     recalls = {name: report[name] for name in ("recall", "importance_recall")}
     return report, recalls | {name: report["result"][name] for name in ("outputs", "importance")}
 

@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from estimate_cases import JOIN, large, streams, written
 
-import engine
 import winnow
 from engine.api.estimate import EstimateFound
 from engine.jobs.estimate import budgeted, decide, recall, replay_task, replays
@@ -31,7 +30,7 @@ def answers(found: EstimateFound) -> dict[str, dict[str, Any]]:
 
 def truth(options: dict[str, Any], folder: Path) -> dict[str, float]:
     """Return what a replay comes to."""
-    report = engine.replay_archives(**options, cache=folder / "cache")
+    report = winnow.replay(**options, cache=folder / "cache").report
     return {
         "recall": report["recall"],
         "importance_recall": report["importance_recall"],
@@ -72,7 +71,7 @@ def test_of_everything_it_is_the_replay(tmp_path: Path, options: dict[str, Any])
         assert line["estimate"] == pytest.approx(wanted[measure], rel=1e-12), measure
         assert line["low"] == line["estimate"] == line["high"]
         assert line["no_interval"] is None
-    replayed = engine.replay_archives(**given, cache=tmp_path / "cache")["memory"]
+    replayed = winnow.replay(**given, cache=tmp_path / "cache").report["memory"]
     assert found.report["memory"].items() <= replayed.items()
 
 

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 from fact_job_cases import JOIN, NAMES, Case, as_log, case, fact_table, in_type, parted, rows_of
 
-import engine
 import winnow
 from engine.commands import main
 from engine.policies import POLICIES
@@ -155,13 +154,13 @@ def test_plans_of_a_bound_replay_to_its_sums(tmp_path: Path, probe: str) -> None
     given = JOIN | NAMES | {"memory": 12, "probe": probe, "cache": tmp_path / "cache"}
     given["fact"] = paths["fact"]
     plan = tmp_path / "plan"
-    best = engine.bound_archives(paths["left"], paths["right"], out=plan, **given)
+    best = winnow.bound(paths["left"], paths["right"], out=plan, **given).report
     assert best["lower"] == best["upper"]
-    found = engine.replay_archives(paths["left"], paths["right"], plan=plan, **given)
+    found = winnow.replay(paths["left"], paths["right"], plan=plan, **given).report
     assert found["result"]["importance"] == pytest.approx(best["lower"], rel=1e-12)
     assert found["result"]["outputs"] == best["outputs"]
     for policy in ("simp", "dgl", "dimpprob", "prob"):
-        other = engine.replay_archives(paths["left"], paths["right"], policy=policy, **given)
+        other = winnow.replay(paths["left"], paths["right"], policy=policy, **given).report
         assert other["result"]["importance"] <= best["upper"] * (1 + 1e-12)
 
 

@@ -12,7 +12,6 @@ import pyarrow.csv as pv
 import pyarrow.parquet as pq
 import pytest
 
-import engine
 import winnow
 from engine.runtime.errors import InputError
 
@@ -71,7 +70,7 @@ def same(
     ],
 )
 def test_a_replay_gives_the_same_rows(tmp_path: Path, own: dict[str, Any], kind: str) -> None:
-    found = same(tmp_path, streams(tmp_path, kind), engine.replay_archives, **ROLES | own)
+    found = same(tmp_path, streams(tmp_path, kind), winnow.replay, **ROLES | own)
     named = {"left_day", "left_level", "right_day", "right_level"}
     assert named.issubset(found.column_names) == ("columns" not in own)
 
@@ -80,8 +79,8 @@ def test_a_folder_may_hold_the_times(tmp_path: Path) -> None:
     options = {"on": ["k", "t"], "time": "day", "window": 0, "memory": 50, "policy": "rand"}
     places = streams(tmp_path)
     with pytest.raises(InputError, match="day: 40 rows are null"):
-        same(tmp_path, places, engine.replay_archives, **options)
-    same(tmp_path, places, engine.replay_archives, **options, bad_rows="quarantine")
+        same(tmp_path, places, winnow.replay, **options)
+    same(tmp_path, places, winnow.replay, **options, bad_rows="quarantine")
     rejected = [pq.read_table(tmp_path / f"out-{at}/_rejected/left.parquet") for at in (0, 1)]
     assert rejected[0].drop(["file"]).equals(rejected[1].drop(["file"]))
     places_of = set(rejected[0]["file"].to_pylist())
@@ -91,9 +90,9 @@ def test_a_folder_may_hold_the_times(tmp_path: Path) -> None:
 
 def test_other_jobs_give_the_same_rows(tmp_path: Path) -> None:
     places = streams(tmp_path)
-    same(tmp_path, places, engine.sample_archives, **ROLES | {"on": ["k", "day"]}, fraction=0.5)
+    same(tmp_path, places, winnow.sample, **ROLES | {"on": ["k", "day"]}, fraction=0.5)
     looked = {"on": ["k", "level"], "fact_on": ["k", "level"], "time": "t"}
-    same(tmp_path / "looked", places, engine.lookup_archives, **looked)
+    same(tmp_path / "looked", places, winnow.lookup, **looked)
 
 
 def test_an_estimate_draws_the_same_stretches(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import pytest
 from job_cases import arguments, stream, table
 from thorough import guarded
 
-import engine
 import winnow
 from engine.commands import main
 from engine.jobs.trial import lane_cost as costs
@@ -82,8 +81,8 @@ def test_nothing_is_said_where_lanes_cost_nothing_by_nature(tmp_path: Path) -> N
         pq.write_table(own, tmp_path / f"{side}.parquet")
     files = tmp_path / "left.parquet", tmp_path / "right.parquet"
     given = JOIN | {"cache": tmp_path / "cache", "memory": 12}
-    engine.bound_archives(*files, **given, lanes=4, split="even", out=tmp_path / "plan")
-    planned = engine.replay_archives(*files, **given, lanes=4, plan=tmp_path / "plan")
+    winnow.bound(*files, **given, lanes=4, split="even", out=tmp_path / "plan")
+    planned = winnow.replay(*files, **given, lanes=4, plan=tmp_path / "plan").report
     assert planned["lanes"]["cost"] is None
 
 
@@ -145,7 +144,7 @@ def test_a_stretch_is_the_replay_of_its_tuples(
     paths = [tmp_path / name for name in ("left.parquet", "right.parquet")]
     for path, one in zip(paths, sides, strict=True):
         pq.write_table(one, path)
-    engine.replay_archives(*paths, **options, lanes=6, cache=tmp_path / "cache")
+    winnow.replay(*paths, **options, lanes=6, cache=tmp_path / "cache")
     assert len(seen) >= 2
     for task, found in seen:
         lead, first = task.whole.profile.left.first_ts, task.whole.settings.start_ts

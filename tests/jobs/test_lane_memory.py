@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from job_cases import ROLES, WINDOW, peak, stream, streams, table
 
-import engine
 import winnow
 from engine.archives.source import open_archive
 from engine.facts.access import DEFAULT_METHOD
@@ -174,14 +173,12 @@ def test_sweeps_bounds_samples_and_profiles_have_the_same_base(tmp_path: Path) -
         assert held == (sum(sides) * 37 // 100 if row["split"] == "pooled" else sum(halves))
     for lanes in (1, 4):
         own = given | {"lanes": lanes}
-        bound = engine.bound_archives(*paths, memory="37%", **own)["memory"]
+        bound = winnow.bound(*paths, memory="37%", **own).report["memory"]
         assert bound["both"] == sum(sides) * 37 // 100
-        fixed = engine.bound_archives(*paths, memory="37%", split="even", **own)["memory"]
+        fixed = winnow.bound(*paths, memory="37%", split="even", **own).report["memory"]
         assert [fixed["left"], fixed["right"]] == halves
         profile = winnow.profile(*paths, **own).profile
         assert [side.peak for side in profile.streams] == sides
         for method in ("bottom-k", "pps-cluster"):
-            sampled = engine.sample_archives(*paths, memory="37%", method=method, **own).report[
-                "memory"
-            ]
+            sampled = winnow.sample(*paths, memory="37%", method=method, **own).report["memory"]
             assert [sampled["left"], sampled["right"]] == halves

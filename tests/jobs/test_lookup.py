@@ -17,7 +17,6 @@ import pytest
 from lookup_cases import FACT, IDS, ON, cases, rows_of
 from places import DATA
 
-from engine import lookup_archives
 from engine.commands import main
 from engine.facts import access as access_module
 from engine.facts import read
@@ -205,7 +204,7 @@ def test_archives_equal_tables(tmp_path: Path, kind: str, columns: str) -> None:
                 pq.write_table(table.slice(i, 25), paths[-1] / f"{i:03d}.parquet")
     how: dict[str, Any] = {**ON, **FACT, "bad_rows": "quarantine", "columns": columns}
     expected = lookup(stream, fact, **how)
-    report = lookup_archives(*paths, out=tmp_path / "out", **how)
+    report = lookup(*paths, out=tmp_path / "out", **how).report
     written = pq.read_table(tmp_path / "out")
     assert written.column_names == expected.outputs.column_names
     assert written.to_pylist() == expected.outputs.to_pylist()
@@ -218,7 +217,7 @@ def test_archives_equal_tables(tmp_path: Path, kind: str, columns: str) -> None:
     for name in ("row", "reason"):
         assert aside.column(name).to_pylist() == expected.rejected["fact"].column(name).to_pylist()
     assert not (tmp_path / "out" / "_rejected" / "stream.parquet").exists()
-    counted = lookup_archives(*paths, **how)
+    counted = lookup(*paths, **how).report
     assert counted["outputs"] == report["outputs"]
     assert counted["out"] is None
 
@@ -297,7 +296,7 @@ def test_an_empty_stream_and_an_empty_relation(tmp_path: Path) -> None:
             pq.write_table(table, tmp_path / f"{name}.parquet")
         paths = (tmp_path / "stream.parquet", tmp_path / "fact.parquet")
         out = tmp_path / f"out-{one.num_rows}"
-        lookup_archives(*paths, out=out, **ON, **FACT, bad_rows="quarantine")
+        lookup(*paths, out=out, **ON, **FACT, bad_rows="quarantine")
         assert pq.read_table(out).schema.names == found.outputs.schema.names
         assert pq.read_table(out).num_rows == 0
 
@@ -322,7 +321,7 @@ def test_outputs_of_many_parts_are_in_order(tmp_path: Path, monkeypatch: Any) ->
     for name, table in (("s", stream.slice(0, 3000)), ("f", fact)):
         pq.write_table(table, tmp_path / f"{name}.parquet")
     paths = (tmp_path / "s.parquet", tmp_path / "f.parquet")
-    lookup_archives(*paths, on="k", time="t", out=tmp_path / "out")
+    lookup(*paths, on="k", time="t", out=tmp_path / "out")
     written = pq.read_table(tmp_path / "out")
     rows = np.flatnonzero(stream.column("k").to_numpy() < 20)
     assert written.column("row").to_pylist() == rows[rows < 3000].tolist()
@@ -434,9 +433,9 @@ def test_bad_rows_of_the_stream(tmp_path: Path) -> None:
         match=r"0\.parquet: column t: 1 row is null \(row 2\); .*column w: 1 row is negative "
         r"\(row 3\); .*1\.parquet: column t: 1 row is null \(row 2\)",
     ):
-        lookup_archives(*paths, **ON, out=tmp_path / "out")
+        lookup(*paths, **ON, out=tmp_path / "out")
     assert not list(tmp_path.glob("*out*"))
-    report = lookup_archives(*paths, **ON, out=tmp_path / "out", bad_rows="quarantine")
+    report = lookup(*paths, **ON, out=tmp_path / "out", bad_rows="quarantine").report
     assert report["rejected"] == {"stream": 6, "fact": 0}
     assert report["outputs"] == 2
     aside = pq.read_table(tmp_path / "out" / "_rejected" / "stream.parquet")
@@ -450,7 +449,7 @@ def test_places_that_are_taken(tmp_path: Path) -> None:
     paths = words[words.index("--stream") + 1], words[words.index("--fact") + 1]
     (tmp_path / "out").mkdir()
     with pytest.raises(OutputError, match="exists: remove it or give another out"):
-        lookup_archives(*paths, **ON, fact_on="a", out=tmp_path / "out")
+        lookup(*paths, **ON, fact_on="a", out=tmp_path / "out")
     with pytest.raises(
         SpecError, match="column row of the fact archive would be written as fact_r"
     ):
@@ -474,7 +473,7 @@ def test_an_archive_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: A
 
     monkeypatch.setattr("engine.jobs.lookup.run.read_facts", meanwhile)
     with pytest.raises(InputError, match=r"s\.parquet changed while it was read"):
-        lookup_archives(stream, tmp_path / "f.parquet", **ON, fact_on="a", out=tmp_path / "out")
+        lookup(stream, tmp_path / "f.parquet", **ON, fact_on="a", out=tmp_path / "out")
     assert not list(tmp_path.glob("*out*"))
 
 
@@ -493,7 +492,7 @@ def duck(select: str, tables: str) -> tuple[Any, ...]:
 def test_permits_through_their_declarations_equal_duckdb(access: str) -> None:
     stream, fact = BPI / "permit_submitted.parquet", BPI / "declaration_submitted.parquet"
     how: dict[str, Any] = {"on": "key", "time": "ts", "importance": "importance"}
-    report = lookup_archives(stream, fact, **how, fact_access=access)
+    report = lookup(stream, fact, **how, fact_access=access).report
     numbered = f"(SELECT *, row_number() OVER () n FROM '{stream}') r"  # noqa: S608 - ours
     count, matched, importance = duck(
         "count(*), count(DISTINCT r.n), sum(r.importance::DOUBLE)",
@@ -512,8 +511,8 @@ def test_payments_through_declarations_as_they_are_submitted_equal_duckdb(tmp_pa
         "fact_begin": "ts", "fact_id": "key",
     }  # fmt: skip
     with pytest.raises(InputError, match="1699 rows are within an earlier interval of the sa"):
-        lookup_archives(stream, fact, **how)
-    report = lookup_archives(stream, fact, **how, bad_rows="quarantine", out=tmp_path / "out")
+        lookup(stream, fact, **how)
+    report = lookup(stream, fact, **how, bad_rows="quarantine", out=tmp_path / "out").report
     first = f"(SELECT key, decl, min(ts) ts FROM '{fact}' GROUP BY ALL)"  # noqa: S608 - ours
     joined = f"'{stream}' r JOIN {first} f ON r.key = f.decl AND f.ts <= r.ts"
     select = "count(*), sum(r.importance::DOUBLE), sum(r.key::HUGEINT * f.key)"

@@ -13,12 +13,12 @@ import pytest
 from multijoin_cases import CASES, NAMES, WINDOWS, expected, found, joined, streams
 from pyarrow import csv
 
-import engine
 import winnow
+from engine.commands import main
 from engine.options.multijoin import METHODS
 from winnow import multijoin
 
-engine.register_theta("rises", cases.rises)
+winnow.register_theta("rises", cases.rises)
 P3 = METHODS[1:]
 GRAPHS = ("clique", "star")
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -199,10 +199,10 @@ def test_a_job_file_says_the_same(folder: Path, tmp_path: Path) -> None:
     """
     (tmp_path / "job.toml").write_text(text)
     command = ["multijoin", "--job", f"{tmp_path}/job.toml", "--report", f"{tmp_path}/r.json"]
-    assert engine.commands.main(command) == 0
+    assert main(command) == 0
     assert found(pq.read_table(tmp_path / "out")) == expected(streams(0), CASES["several"])
     again = [*command, "--out", f"{tmp_path}/out2", "--predicate", "equi:k", "--method", "auto"]
-    assert engine.commands.main(again) == 2  # auto has no tau
+    assert main(again) == 2  # auto has no tau
 
 
 def test_two_streams_and_eight(tmp_path: Path) -> None:

@@ -15,11 +15,10 @@ import pyarrow as pa
 import pytest
 from multijoin_cases import CASES, NAMES, WINDOWS, Case, joined, streams
 
-import engine
 import winnow
 from engine.runtime.errors import SpecError
 
-engine.register_theta("rises", cases.rises)
+winnow.register_theta("rises", cases.rises)
 POLICIES = sorted(set(naive.POLICIES) - {"yield", "custom"})
 CURVES = {"curve_a": "1,3,0", "curve_b": "2,1"}
 TWO = NAMES[:2]

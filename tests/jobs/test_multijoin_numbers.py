@@ -10,12 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import engine
 import winnow
 from engine.jobs.multijoin.numbers import as_floats
 from engine.runtime.errors import InputError
 
-engine.register_theta("same", lambda a, b: a[0] == b[0])
+winnow.register_theta("same", lambda a, b: a[0] == b[0])
 PREDICATES = ("band:k:0", "distance:k,k:0.5", "theta:same:k")
 
 

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from job_cases import Noting, by_row, oracle, outputs_of, streams, winnow
 from spark_cases import figures, job, replayed, write
 
-import engine
 from engine.commands import main
 from engine.exact.stream import ExactStream
 from engine.jobs import age_curves
@@ -154,7 +153,7 @@ def test_through_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: 
     paths = case(4).written(tmp_path)
     given: Any = JOIN | NAMES | {"fact": paths["fact"], "policy": policy, "memory": 20}
     out = {name: tmp_path / name for name in ("exact", "none")}
-    beside = engine.replay_archives(paths["left"], paths["right"], out=out["exact"], **given)
+    beside = replay(paths["left"], paths["right"], out=out["exact"], **given).report
     begun = []
 
     def noted(*args: Any, **how: Any) -> ExactStream:
@@ -163,9 +162,7 @@ def test_through_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: 
 
     for module in (lane_task, age_curves):
         monkeypatch.setattr(module, "ExactStream", noted)
-    alone = engine.replay_archives(
-        paths["left"], paths["right"], out=out["none"], reference="none", **given
-    )
+    alone = replay(paths["left"], paths["right"], out=out["none"], reference="none", **given).report
     assert len(begun) == (1 if policy == "age" else 0)
     assert outputs_of(pq.read_table(out["none"])) == outputs_of(pq.read_table(out["exact"]))
     assert alone["result"] == beside["result"]

@@ -17,7 +17,6 @@ from job_cases import MEMORY, WINDOW, Streams, only, stream, streams, table
 from naive_sampling import Sample, naive_aggregate, naive_exact
 from sample_cases import METHODS, Given, Row, arguments, oracle, read, sampled
 
-import engine
 import winnow
 from engine.commands import main
 from engine.jobs.exact import key_totals as keys_module
@@ -139,12 +138,12 @@ def rows_with_numbers(rows: Any) -> list[Any]:
 def test_what_is_expected_of_memory_is_what_was_asked(case: Streams, method: str) -> None:
     paths = case.folder / "left.parquet", case.folder / "right.parquet"
     join: Any = {"on": "k", "time": "t", "window": WINDOW, "cache": case.folder / "cache"}
-    found = engine.sample_archives(*paths, method=method, memory_left=7, memory_right=4, **join)
+    found = winnow.sample(*paths, method=method, memory_left=7, memory_right=4, **join)
     memory = found.report["memory"]
     assert memory["expected"] == {"left": pytest.approx(7), "right": pytest.approx(4)}
     means = []
     for seed in range(40):
-        report = engine.sample_archives(
+        report = winnow.sample(
             *paths, method=method, memory_left=7, memory_right=4, seed=seed, **join
         ).report
         means.append(list(report["memory"]["mean"].values()))
@@ -385,7 +384,7 @@ def test_python_gives_the_rows_and_figures_of_the_command_line(
     assert found.outputs.sort_by(order).equals(expected.table.sort_by(order))
     for name in ("estimates", "sample", "exact", "inclusion", "method", "aggregates"):
         assert found.report[name] == expected.report[name]
-    archived = engine.sample_archives(
+    archived = winnow.sample(
         case.folder / "left.parquet", case.folder / "right.parquet", on="k", time="t",
         importance="i", window=WINDOW, memory=MEMORY, method="bottom-k", aggregates=[text],
         cache=tmp_path / "cache", out=tmp_path / "other",

@@ -12,7 +12,7 @@ import pytest
 from clouds import BUCKET, CLOUDS, Cloud, program
 from storage_cases import SECRET, killed_at_each_write, write
 
-import engine
+import winnow
 from engine.commands import main
 from engine.jobs.output import write_file
 from engine.jobs.output_at import output_at
@@ -47,7 +47,7 @@ MOMENTS = 10
 
 def replayed(place: str, out: str | Path, cache: Path, cloud: Cloud) -> pa.Table:
     """Replay the archives at a place and return the rows that were written."""
-    engine.replay_archives(
+    winnow.replay(
         f"{place}/left", f"{place}/right/*.parquet", **ROLES, **POLICY, out=out, cache=cache,
         storage_option=cloud.options,
     )  # fmt: skip
@@ -138,9 +138,7 @@ def test_what_is_not_there_is_said(cloud: Cloud) -> None:
     missing = cloud.root.replace(BUCKET, "missing")
     for uri in (f"{cloud.root}/nothing", f"{missing}/nothing"):
         with pytest.raises(InputError, match=r"check the (bucket and the path|name of the bucket)"):
-            engine.replay_archives(
-                uri, uri, on="k", time="t", window=5, storage_option=cloud.options
-            )
+            winnow.replay(uri, uri, on="k", time="t", window=5, storage_option=cloud.options)
 
 
 def test_a_bucket_that_is_not_there_is_said_before_anything_is_written(

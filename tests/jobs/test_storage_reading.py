@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 from storage_cases import BUCKET, GROUP, SECRET, Store, needs_store, put, served, write
 
-import engine
 import winnow
 from engine.archives.source import stored_bytes
 from engine.commands import main
@@ -50,7 +49,7 @@ def test_rows_are_those_of_files(store: Store, tmp_path: Path, job: str, kind: s
     places = both(store, tmp_path / f"{job}-{kind}", kind=kind)
     budget = {"policy": "prob", "memory": 20}
     options = ROLES | (budget if job == "replay" else {"fraction": 0.3})
-    run = engine.replay_archives if job == "replay" else engine.sample_archives
+    run = winnow.replay if job == "replay" else winnow.sample
     reports, outputs = [], []
     for at, place in enumerate(places):
         out = tmp_path / f"out-{at}"
@@ -84,7 +83,7 @@ def test_look_ups_are_those_of_files(store: Store, tmp_path: Path) -> None:
     found = []
     for at, place in enumerate(places):
         out = tmp_path / f"looked-{at}"
-        engine.lookup_archives(
+        winnow.lookup(
             f"{place}/left", f"{place}/right", on="k", fact_on="k", time="t", out=out,
             storage_option=store.options,
         )  # fmt: skip
@@ -98,7 +97,7 @@ def test_only_columns_and_row_groups_that_are_needed_are_fetched(
 ) -> None:
     folder, uri = both(store, tmp_path / "large", number=20 * GROUP, parts=2)
     store.fetched()
-    engine.replay_archives(
+    winnow.replay(
         f"{uri}/left", f"{uri}/right", **ROLES, memory=20, policy="prob", columns="ids",
         cache=tmp_path / "cache", storage_option=store.options,
     )  # fmt: skip
@@ -139,7 +138,7 @@ def test_lanes_are_found_again_until_an_object_changes(store: Store, tmp_path: P
 
     def replayed() -> int:
         store.fetched()
-        engine.replay_archives(
+        winnow.replay(
             f"{uri}/left", f"{uri}/right", **ROLES, memory=20, policy="prob", cache=cache,
             storage_option=store.options,
         )  # fmt: skip
@@ -214,21 +213,21 @@ def test_an_object_that_is_no_parquet_is_named(store: Store, tmp_path: Path) -> 
     (tmp_path / "a.parquet").write_bytes(b"PAR1 but no more than that PAR1" * 9)
     uri = store.put(tmp_path / "a.parquet", "broken/a.parquet")
     with pytest.raises(InputError, match=f"{uri} is corrupt, truncated or no Parquet"):
-        engine.replay_archives(uri, uri, **ROLES, memory=2, storage_option=store.options)
+        winnow.replay(uri, uri, **ROLES, memory=2, storage_option=store.options)
 
 
 def test_a_plan_may_be_in_the_store(store: Store, tmp_path: Path) -> None:
     folder, uri = both(store, tmp_path / "planned", number=1_000)
-    engine.bound_archives(
+    winnow.bound(
         f"{folder}/left", f"{folder}/right", **ROLES, memory=20, out=tmp_path / "plan",
         cache=tmp_path / "cache",
     )  # fmt: skip
     put(store, tmp_path / "plan", "planned/plan")
     found = [
-        engine.replay_archives(
+        winnow.replay(
             f"{uri}/left", f"{uri}/right", **ROLES, memory=20, plan=plan, cache=tmp_path / "cache",
             storage_option=store.options,
-        )["result"]
+        ).report["result"]
         for plan in (str(tmp_path / "plan"), f"{uri}/plan")
     ]  # fmt: skip
     assert found[0] == found[1]
@@ -265,7 +264,7 @@ def test_folders_hold_columns_and_are_listed_once(store: Store, tmp_path: Path) 
     store.reads()
     found = []
     for at, place in enumerate((tmp_path / "hive", uri)):
-        engine.replay_archives(
+        winnow.replay(
             f"{place}/left", f"{place}/right", on=["k", "day"], time="t", window=9, memory=8,
             policy="rand", out=tmp_path / f"hive-{at}", cache=tmp_path / "cache",
             storage_option=store.options,
@@ -293,7 +292,7 @@ def test_a_table_of_delta_lake_is_refused(store: Store, tmp_path: Path) -> None:
     (tmp_path / "delta" / "left" / "_delta_log" / "0.json").write_text("{}")
     uri = put(store, tmp_path / "delta", "delta")
     with pytest.raises(InputError, match="delta/left is a table of Delta Lake"):
-        engine.replay_archives(
+        winnow.replay(
             f"{uri}/left", f"{uri}/right", **ROLES, memory=20, policy="prob", cache=tmp_path,
             storage_option=store.options,
         )  # fmt: skip

@@ -20,7 +20,6 @@ from storage_cases import (
     write,
 )
 
-import engine
 import winnow
 from engine.commands import main
 from engine.jobs.output import write_file
@@ -135,19 +134,19 @@ def test_outputs_are_an_archive_and_a_plan(store: Store, archives: Path, tmp_pat
     own: dict[str, Any] = {"storage_option": store.options}
     plan, uri = tmp_path / "plan", place(store, "plan")
     for out in (plan, uri):
-        engine.bound_archives(*sides, **roles, memory=20, out=out, **where, **own)
+        winnow.bound(*sides, **roles, memory=20, out=out, **where, **own)
     found = [
-        engine.replay_archives(*sides, **roles, memory=20, plan=out, **where, **own)["result"]
+        winnow.replay(*sides, **roles, memory=20, plan=out, **where, **own).report["result"]
         for out in (plan, uri)
     ]
     assert found[0] == found[1]
     joined, there = tmp_path / "joined", place(store, "joined")
     for out in (joined, there):
-        engine.replay_archives(*sides, **roles, lanes=2, out=out, **where, **own)
+        winnow.replay(*sides, **roles, lanes=2, out=out, **where, **own)
     again = [
-        engine.lookup_archives(
-            out, f"{archives}/right", on="left_k", fact_on="k", time="ts", **own
-        )["outputs"]
+        winnow.lookup(out, f"{archives}/right", on="left_k", fact_on="k", time="ts", **own).report[
+            "outputs"
+        ]
         for out in (joined, there)
     ]
     assert again[0] == again[1] > 0

@@ -16,7 +16,6 @@ from job_cases import table
 from options_given import line_of
 from sweep_cases import COMMON, FIGURES, alone, drifting, swept
 
-import engine
 import winnow
 from engine.commands import main
 from engine.jobs.replay import run as replay_run
@@ -182,7 +181,7 @@ def test_python_replays_the_advice_by_its_options(folder: Path) -> None:
     told |= {"splits": ["even", 0.7], "targets": {"recall": 0.4}}
     found = swept(folder, **told)
     best = found.advice[0].best
-    again = engine.replay_archives(**found.advice[0].options)
+    again = winnow.replay(**found.advice[0].options).report
     assert again["recall"] == best.recall  # type: ignore[union-attr]
     tables = [pq.read_table(folder / f"{side}.parquet") for side in ("left", "right")]
     advice = winnow.sweep(*tables, **told).advice[0]

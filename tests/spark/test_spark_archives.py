@@ -18,7 +18,7 @@ from job_cases import streams
 from pyspark import SparkConf
 from spark_cases import CONNECT, ORDER, ROLES, TUPLES, figures, of_the_jvm, replayed
 
-from engine.api.bound import bound_archives
+import winnow
 from engine.runtime.errors import DeviceError, InputError, OutputError, WinnowError
 from engine.runtime.executors import ThreadExecutor
 from engine.runtime.streams import SIDES
@@ -64,8 +64,8 @@ def test_a_bound_and_the_replay_of_its_plan_are_the_local_engines(
     paths = folder / "left.parquet", folder / "right.parquet"
     join: Any = ROLES | TUPLES | {"cache": tmp_path / "cache"} | options
     executor = executor_of(spark, 2)
-    local = bound_archives(*paths, **join)
-    found = bound_archives(*paths, executor=executor, out=tmp_path / "plan", **join)
+    local = winnow.bound(*paths, **join).report
+    found = winnow.bound(*paths, executor=executor, out=tmp_path / "plan", **join).report
     assert {name: found[name] for name in ("lower", "upper", "exact")} == {
         name: local[name] for name in ("lower", "upper", "exact")
     }

@@ -12,7 +12,6 @@ import pytest
 from fact_job_cases import JOIN, NAMES, Case, as_log, case, fact_table, in_type, parted, rows_of
 from spark_cases import DGL
 
-import engine
 import winnow
 from engine.runtime.errors import InputError, SpecError
 from spark_plugin.dataframe import replay
@@ -106,10 +105,10 @@ def test_archives_by_the_executor(spark: Any, tmp_path: Path) -> None:
     one = parted(25)
     paths = one.written(tmp_path)
     given = JOIN | NAMES | {"fact": paths["fact"], "cache": tmp_path / "cache", "memory": 18}
-    local = engine.bound_archives(paths["left"], paths["right"], lanes=3, **given)
-    spread = engine.bound_archives(
+    local = winnow.bound(paths["left"], paths["right"], lanes=3, **given).report
+    spread = winnow.bound(
         paths["left"], paths["right"], lanes=3, executor=SparkExecutor(spark), **given
-    )
+    ).report
     assert (spread["lower"], spread["upper"]) == (local["lower"], local["upper"])
     cells = [
         winnow.sweep(

@@ -10,7 +10,7 @@ import pytest
 from job_cases import streams
 from sample_cases import arguments, rows_of
 
-import engine
+import winnow
 from spark_plugin import submit
 from spark_plugin.executor import SparkExecutor
 
@@ -34,9 +34,9 @@ def test_rows_and_figures_are_those_of_the_local_engine(
     folder = streams(tmp_path, 3, 300).folder
     paths = folder / "left.parquet", folder / "right.parquet"
     given = JOIN | {"aggregates": TEXTS, "cache": tmp_path / "cache"} | options
-    local = engine.sample_archives(*paths, out=tmp_path / "local", **given)
+    local = winnow.sample(*paths, out=tmp_path / "local", **given)
     executor = SparkExecutor(spark)
-    found = engine.sample_archives(*paths, out=tmp_path / "spark", executor=executor, **given)
+    found = winnow.sample(*paths, out=tmp_path / "spark", executor=executor, **given)
     assert rows_of(pq.read_table(tmp_path / "spark")) == rows_of(pq.read_table(tmp_path / "local"))
     assert local.report["sample"]["rows"] > 0
     for text in TEXTS:

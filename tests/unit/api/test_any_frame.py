@@ -330,7 +330,8 @@ def test_every_task_gives_one_kind_of_result(task: str, tmp_path: Path) -> None:
 
 def test_the_tasks_are_those_of_the_facade() -> None:
     assert (
-        TASKS | {"Result", "WinnowError", "__version__", "spark"}
+        TASKS
+        | {"ArrivalProfile", "Result", "WinnowError", "__version__", "register_theta", "spark"}
         == set(winnow.__all__)
         == set(dir(winnow))
     )

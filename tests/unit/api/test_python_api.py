@@ -25,10 +25,9 @@ from job_cases import (
 )
 from replay_cases import remaining
 
-import engine
 import winnow as the_package
 from engine.api.pairs import replay
-from engine.api.replay import replay_archives
+from engine.api.result import Result
 from engine.runtime.errors import InputError, SpecError
 
 TIMED: dict[str, Any] = {
@@ -92,14 +91,14 @@ def test_tables_archives_and_the_command_line_agree(
 ) -> None:
     theirs = winnow(case.folder, policy="simpprob", lanes=2)
     ours = replay(*tables, **(TIMED | {"policy": "simpprob"}), lanes=2)
-    report = replay_archives(
+    report = replay(
         case.folder / "left.parquet",
         str(case.folder / "*ight.parquet"),
         out=tmp_path / "out",
         cache=tmp_path / "cache",
         **(TIMED | {"policy": "simpprob"}),
         lanes=2,
-    )
+    ).report
     assert ours.outputs.equals(theirs.table)
     assert pq.read_table(tmp_path / "out").equals(theirs.table)
     for name in theirs.report.keys() - TIMES:
@@ -108,14 +107,34 @@ def test_tables_archives_and_the_command_line_agree(
     assert report["out"] == str(tmp_path / "out")
 
 
-def test_archives_are_counted_without_an_output_folder(case: Streams, tmp_path: Path) -> None:
-    report = replay_archives(
+def test_archives_are_replayed_as_they_lie(case: Streams, tmp_path: Path) -> None:
+    report = replay(
         *(case.folder / f"{side}.parquet" for side in ("left", "right")),
         cache=tmp_path,
         **TIMED,
-    )
+    ).report
     assert report["result"]["outputs"] == len(oracle(case.left, case.right))
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_outputs_are_counted_alone(
+    case: Streams, tables: list[pa.Table], tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    kept = replay(*tables, **TIMED)
+    files = [case.folder / f"{side}.parquet" for side in ("left", "right")]
+    before = {*tmp_path.iterdir()}
+    for streams_ in (tables, files):
+        found = replay(*streams_, count_only=True, **TIMED)
+        assert {*tmp_path.iterdir()} == before
+        assert found.report.result == kept.report.result
+        assert found.report.result.outputs == kept.outputs.num_rows
+        assert "recall" in found._repr_html_()
+        for take in (Result.to_pandas, Result.to_polars, pa.table):
+            with pytest.raises(SpecError, match="only counted: leave count_only out"):
+                take(found)
+    with pytest.raises(SpecError, match="count_only keeps no outputs, and out is where"):
+        replay(*tables, count_only=True, out=tmp_path / "out", **TIMED)
 
 
 def test_payload_keeps_its_types(case: Streams, tables: list[pa.Table]) -> None:
@@ -239,11 +258,9 @@ def test_nothing_is_left_behind(tables: list[pa.Table], monkeypatch: Any, tmp_pa
 
 def test_an_unknown_keyword_is_no_option() -> None:
     with pytest.raises(TypeError, match="unexpected keyword 'windw'"):
-        replay_archives("a.parquet", "b.parquet", windw=3)  # type: ignore[call-arg]
-    with pytest.raises(
-        TypeError, match=r"unexpected keyword 'xyz': help\(replay_archives\) lists all"
-    ):
-        replay_archives("a.parquet", "b.parquet", xyz=3)  # type: ignore[call-arg]
+        replay("a.parquet", "b.parquet", windw=3)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"unexpected keyword 'xyz': help\(replay\) lists all"):
+        replay("a.parquet", "b.parquet", xyz=3)  # type: ignore[call-arg]
     for given in (("a.parquet", "b.parquet"), ({"a": "a.parquet", "b": "b.parquet"},)):
         with pytest.raises(TypeError, match=r"'xyz': help\(estimate\) lists all"):
             the_package.estimate(*given, xyz=3)  # type: ignore[call-overload]
@@ -251,20 +268,11 @@ def test_an_unknown_keyword_is_no_option() -> None:
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
     script = (
-        "import engine, sys; print([m for m in ('numba', 'numpy', 'pyarrow') if m in sys.modules])"
+        "import winnow, sys; print([m for m in ('numba', 'numpy', 'pyarrow') if m in sys.modules])"
     )
     done = subprocess.run(  # noqa: S603 - this interpreter, our own script
         [sys.executable, "-c", script], check=True, capture_output=True, text=True
     )
     assert done.stdout.strip() == "[]"
-    assert engine.replay_archives is replay_archives
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = engine.nothing
-
-
-@pytest.mark.parametrize("name", sorted(engine._INSTEAD))  # noqa: SLF001 - names that are gone
-def test_names_that_are_gone_say_what_to_call_instead(name: str) -> None:
-    with pytest.raises(AttributeError, match="no attribute") as failure:
-        getattr(engine, name)
-    instead = str(failure.value).split("call winnow.")[1].split()[0]
-    assert callable(getattr(the_package, instead))
+        _ = the_package.nothing

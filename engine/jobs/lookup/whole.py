@@ -1,14 +1,11 @@
-"""Look-ups, of archives or frames as they lie: the command line's work as functions."""
+"""Look-ups of archives or tables as they lie: into memory, or into a folder."""
 
 from __future__ import annotations
 
-import os
 from contextlib import closing
-from typing import Any, Unpack
 
 import pyarrow as pa
 
-from engine.api.keywords import takes
 from engine.archives.moments import time_type
 from engine.archives.rows import restored
 from engine.facts.roles import check_fact_roles
@@ -16,14 +13,9 @@ from engine.jobs.lookup.run import run_lookup
 from engine.jobs.lookup.sinks import FolderSink, MemorySink
 from engine.jobs.output_at import output_at
 from engine.jobs.streams import open_source
-from engine.options import where
-from engine.options.lookup import LOOKUP, Lookup, LookupOptions, lookup_of, with_identity
+from engine.options.lookup import LookupOptions, with_identity
 from engine.report.envelope import Report
 from engine.runtime.executors import Progress
-
-
-class LookupFiles(Lookup, where.Out, total=False):
-    """The keywords of a look-up of archives."""
 
 
 def look_up_rows(
@@ -63,34 +55,6 @@ def look_up_rows(
     }
     outputs = pa.concat_tables([schema.empty_table(), *sink.outputs])
     return restored(outputs, both), report, rejected
-
-
-@takes(LOOKUP)
-def lookup_archives(
-    stream: where.PathLike, fact: where.PathLike, **options: Unpack[LookupFiles]
-) -> dict[str, Any]:
-    """Look an archive up in the fact relation as ``winnow lookup`` does.
-
-    Parameters
-    ----------
-    stream, fact : path
-        File, folder or glob.
-    **options
-        As ``winnow lookup`` has them; without `out`, the folder of the output dataset, which must
-        not exist, outputs are only counted.
-
-    Returns
-    -------
-    dict
-        The report.
-
-    Raises
-    ------
-    WinnowError
-        If an option is invalid, an archive cannot be read, or the output cannot be written.
-    """
-    job = lookup_of(LOOKUP.from_keywords(options))
-    return look_up(job, os.fspath(stream), os.fspath(fact)).content
 
 
 def look_up(
