@@ -1,56 +1,19 @@
 """AGE's memory: residents in arrival order, searched by runs of age buckets.
 
 In a run of buckets priorities never rise with age, or always do, so that the least rank of a run is
-its oldest resident's or its youngest bucket's. The log holds the residents in arrival order with
-gaps where tuples left; gaps are jumped over with path compression and the log is compacted when it
-is full. Finding the least rank costs O(runs searched * log K); runs are few, however many buckets
-there are, and those that hold nothing less are not searched.
+its oldest resident's or its youngest bucket's. Finding the least rank costs O(runs searched *
+log K); runs are few, however many buckets there are, and those that hold nothing less are not
+searched.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from engine.replay.layout import COUNT, LOGGED, NEWEST, OLDEST, Memory
+from engine.replay.arrival_log import append, compact, first_live, forget
+from engine.replay.layout import COUNT, LOGGED, NEWEST, Memory
 from engine.replay.memory import insert, remove
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth
-
-
-@kernel
-def forget(memory: Memory, at: Integer) -> None:
-    """Remove a slot's tuple from the log, which keeps a gap in its place. O(1)."""
-    place = memory.slots[nth(at)].at
-    memory.log[nth(place)].slot = NONE
-    memory.log[nth(place)].jump = place + 1
-
-
-@kernel
-def _compact(memory: Memory) -> None:
-    log = memory.log
-    live = np.int64(0)
-    at = memory.n[OLDEST]
-    while at != NONE:
-        slot = memory.slots[nth(at)]
-        log[nth(live)].ts = slot.ts
-        log[nth(live)].slot = at
-        slot.at = live
-        live += 1
-        at = slot.newer
-    memory.n[LOGGED] = live
-
-
-@kernel
-def _first_live(memory: Memory, place: Integer) -> Integer:
-    """Return the first place from `place` on that is no gap, or the log's end."""
-    log, end = memory.log, memory.n[LOGGED]
-    found = place
-    while found < end and log[nth(found)].slot == NONE:
-        found = log[nth(found)].jump
-    while place < found and place < end and log[nth(place)].slot == NONE:
-        following = log[nth(place)].jump
-        log[nth(place)].jump = found
-        place = following
-    return found
 
 
 @kernel
@@ -79,7 +42,7 @@ def _first_from(memory: Memory, ts: Integer) -> Integer:
             low = middle + 1
         else:
             high = middle
-    return _first_live(memory, low)
+    return first_live(memory, low)
 
 
 @kernel
@@ -154,12 +117,8 @@ def put(
     seq: Integer, importance: float, m: float,
 ) -> Integer:  # fmt: skip
     """Admit an arrival, for which there is room, and return its slot. O(1) amortised."""
-    n = memory.n
-    if n[LOGGED] == memory.log.size:
-        _compact(memory)
+    if memory.n[LOGGED] == memory.log.size:
+        compact(memory)
     at = insert(memory, keys, side, key, ts, row, seq, importance, 0.0, m)
-    memory.log[nth(n[LOGGED])].ts = ts
-    memory.log[nth(n[LOGGED])].slot = at
-    memory.slots[nth(at)].at = n[LOGGED]
-    n[LOGGED] += 1
+    append(memory, at, ts)
     return at

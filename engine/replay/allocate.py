@@ -32,10 +32,11 @@ def join_memory(
         By which residents are counted.
     """
     table, runs = _by_age(b"" if curve is None else curve.tobytes())
+    ordered, extra = structure in (Structure.AGED, Structure.VALUED), 2 * budget + 64
+    logged, minima = extra if ordered else 0, np.zeros(0, np.int64)
     if structure is Structure.VALUED:
         table, runs = valued.no_groups(buckets)
-    ordered = structure in (Structure.AGED, Structure.VALUED)
-    extra = 2 * budget + 64
+        logged, minima = valued.no_minima(budget)
     counters = np.zeros(layout.MEMORY_COUNTERS, np.int64)
     counters[layout.FREE] = budget
     counters[[layout.OLDEST, layout.NEWEST, layout.DIRTY]] = NONE
@@ -57,7 +58,8 @@ def join_memory(
         free=np.arange(budget, dtype=np.int32)[::-1].copy(),
         heap=np.zeros(0 if ordered else extra, layout.ENTRY),
         zero=np.zeros(extra if structure is Structure.DECAY else 0, layout.ENTRY),
-        log=np.zeros(extra if structure is Structure.AGED else 0, layout.LOG),
+        log=np.zeros(logged, layout.LOG),
+        minima=minima,
         table=table,
         runs=runs,
         n=counters,

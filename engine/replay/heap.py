@@ -164,25 +164,20 @@ def without_gone(heap: Records, n: Integer, slots: Records, keys: Records) -> In
     return live
 
 
-BY_IMPORTANCE, BY_VALUE = False, True
-
-
 @kernel
-def before(x: Records, y: Records, by_value: bool) -> bool:
+def _before(x: Records, y: Records) -> bool:
     """Return whether a resident ranks below another, in a pairing heap."""
-    if by_value:
-        return x.priority < y.priority or (x.priority == y.priority and x.seq > y.seq)
     return x.importance < y.importance or (x.importance == y.importance and x.seq < y.seq)
 
 
 @kernel
-def meld(slots: Records, a: Integer, b: Integer, by_value: bool) -> Integer:
+def meld(slots: Records, a: Integer, b: Integer) -> Integer:
     """Merge two heaps by their roots, either of which may be NONE. O(1)."""
     if a == NONE:
         return b
     if b == NONE:
         return a
-    if before(slots[a], slots[b], by_value):
+    if _before(slots[a], slots[b]):
         top, under = a, b
     else:
         top, under = b, a
@@ -196,7 +191,7 @@ def meld(slots: Records, a: Integer, b: Integer, by_value: bool) -> Integer:
 
 
 @kernel
-def _meld_children(slots: Records, at: Integer, by_value: bool) -> Integer:
+def _meld_children(slots: Records, at: Integer) -> Integer:
     """Merge the children of a node in two passes and return the new root, or NONE."""
     child = np.int64(slots[at].child)
     pairs = np.int64(NONE)
@@ -208,14 +203,14 @@ def _meld_children(slots: Records, at: Integer, by_value: bool) -> Integer:
             child = np.int64(slots[b].sibling)
             slots[b].sibling = NONE
         slots[a].sibling = NONE
-        merged = meld(slots, a, b, by_value)
+        merged = meld(slots, a, b)
         slots[merged].sibling = pairs
         pairs = merged
     root = np.int64(NONE)
     while pairs != NONE:
         following = np.int64(slots[pairs].sibling)
         slots[pairs].sibling = NONE
-        root = meld(slots, root, pairs, by_value)
+        root = meld(slots, root, pairs)
         pairs = following
     if root != NONE:
         slots[root].back = NONE
@@ -224,19 +219,19 @@ def _meld_children(slots: Records, at: Integer, by_value: bool) -> Integer:
 
 
 @kernel
-def grown(slots: Records, root: Integer, at: Integer, by_value: bool) -> Integer:
+def grown(slots: Records, root: Integer, at: Integer) -> Integer:
     """Put a resident into the heap of a root, or NONE, and return the new root. O(1)."""
     slot = slots[at]
     slot.child = NONE
     slot.sibling = NONE
     slot.back = NONE
-    return meld(slots, root, at, by_value)
+    return meld(slots, root, at)
 
 
 @kernel
-def without(slots: Records, root: Integer, at: Integer, by_value: bool) -> Integer:
+def without(slots: Records, root: Integer, at: Integer) -> Integer:
     """Take a resident out of its heap and return the new root, or NONE. O(log K) amortised."""
-    rest = _meld_children(slots, at, by_value)
+    rest = _meld_children(slots, at)
     if root == at:
         return rest
     back, sibling = slots[at].back, slots[at].sibling
@@ -246,6 +241,6 @@ def without(slots: Records, root: Integer, at: Integer, by_value: bool) -> Integ
         slots[back].sibling = sibling
     if sibling != NONE:
         slots[sibling].back = back
-    top = meld(slots, root, rest, by_value)
+    top = meld(slots, root, rest)
     slots[top].back = NONE
     return top

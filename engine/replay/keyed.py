@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.facts.key_links import KeyLinks, linked_key, next_link, span
-from engine.replay.heap import BY_IMPORTANCE, drop_at, grown, precedes, rise, sink_near, without
+from engine.replay.heap import drop_at, grown, precedes, rise, sink_near, without
 from engine.replay.layout import CLEAN, COUNT, DIRTY, HEAP, Memory
 from engine.replay.memory import insert, remove
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth
@@ -27,7 +27,7 @@ _TOP = np.int64(0)
 def detach(memory: Memory, keys: Records, side: Integer, at: Integer) -> None:
     """Take a resident out of its key's pairing heap. O(log K) amortised."""
     mine = keys[nth(2 * memory.slots[nth(at)].key + side)]
-    mine.root = without(memory.slots, np.int64(mine.root), at, BY_IMPORTANCE)
+    mine.root = without(memory.slots, np.int64(mine.root), at)
 
 
 @kernel
@@ -131,7 +131,7 @@ def put(
     """Admit an arrival, for which there is room, and return its slot. O(log K)."""
     at = insert(memory, keys, side, key, ts, row, seq, importance, importance * m, m)
     mine = keys[nth(2 * key + side)]
-    mine.root = grown(memory.slots, np.int64(mine.root), at, BY_IMPORTANCE)
+    mine.root = grown(memory.slots, np.int64(mine.root), at)
     if mine.root == at or mine.at == NONE:
         refresh(memory, keys, side, key, m)
     return at

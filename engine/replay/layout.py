@@ -26,10 +26,10 @@ SLOT = np.dtype(
         ("place", "i4"),  # among its key's residents: 4 * cell + position
         ("older", "i4"),  # chain of all residents in arrival order
         ("newer", "i4"),
-        ("child", "i4"),  # pairing heap of one key's residents (keyed), or of a group's (valued)
+        ("child", "i4"),  # pairing heap of one key's residents (keyed)
         ("sibling", "i4"),
         ("back", "i4"),
-        ("at", "i4"),  # position in the arrival log (aged); age bucket (valued)
+        ("at", "i4"),  # position in the arrival log (aged, valued)
     ],
     align=True,
 )
@@ -101,13 +101,15 @@ class Memory(NamedTuple):
     zero: Records
     """(2K + 64,) ENTRY. Residents whose priority has decayed to 0 (decay), or scratch (rerank)."""
     log: Records
-    """(2K + 64,) LOG. Residents in arrival order with gaps (aged)."""
+    """(2K + 64,) LOG. Residents in arrival order with gaps (aged, valued)."""
+    minima: Ints
+    """(n,) int64. Two trees of `range_minima`, of the values at the places of the log (valued)."""
     table: Floats
     """(n + 1,) float64. Priority of each age bucket (aged). (n,) float64: by state and bucket
     (valued)."""
     runs: Ints
     """(r, 2) int64. First and last bucket of each run in which priorities never rise with age, or
-    always do, from the run of the least priority (aged). (4, n) int64: see `valued` (valued)."""
+    always do, from the run of the least priority (aged). (6, n) int64: see `valued` (valued)."""
     n: Ints
     """(MEMORY_COUNTERS,) int64."""
     counted: KeyLinks | None = None

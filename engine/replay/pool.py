@@ -7,6 +7,7 @@ import numpy as np
 from engine.facts.key_links import KeyLinks, linked_key, next_link, span
 from engine.policies import Structure, dgl
 from engine.replay import layout, valued
+from engine.replay.arrival_log import first_live
 from engine.replay.layout import Arrivals, Memory, ReplayRules
 from engine.replay.memory import class_place
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth, outlined
@@ -141,14 +142,12 @@ def _count_residents(
 def _add_expected(pool: Pool, memory: Memory, side: Integer, now: Integer) -> None:
     """Add up the priorities of a side's residents by class. O(residents)."""
     valued.grow_older(memory, now, _lifetime(pool, side))
-    found = pool.n[RESIDENTS + side]
-    at = memory.n[layout.OLDEST]
-    while at != NONE:
-        slot = memory.slots[nth(at)]
-        priority = valued.priority_of(memory, at)
-        own = _class_of(pool, side, priority, 0.0, now - np.int64(slot.ts))
+    found, place = pool.n[RESIDENTS + side], first_live(memory, np.int64(0))
+    while place < memory.n[layout.LOGGED]:
+        priority = valued.priority_at(memory, place)
+        own = _class_of(pool, side, priority, 0.0, now - memory.log[nth(place)].ts)
         found[own] += _expected_steps(priority, pool.priority_scale)
-        at = np.int64(slot.newer)
+        place = first_live(memory, place + 1)
 
 
 @kernel

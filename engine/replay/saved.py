@@ -12,6 +12,7 @@ from engine.policies import Structure
 from engine.replay import layout
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Memory
+from engine.replay.valued import build_trees
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import NONE, Ints
 from engine.runtime.streams import SIDES
@@ -122,6 +123,8 @@ class SavedReplay(LaneReplay):
                 _fill(getattr(memory, name), state, f"{side}_{name}")
             unused = memory.slots.size - int(memory.n[layout.PEAK])
             _fill(memory.free[unused:], state, f"{side}_free")
+            if self._structure is Structure.VALUED:
+                build_trees(memory)
             window.ts = np.array(state[f"{side}_window_ts"], np.int64)
             window.key = np.array(state[f"{side}_window_key"], np.int32)
         if self._estimate is not None:
