@@ -36,6 +36,12 @@ def bits(value: float) -> int:
     return word
 
 
+def of_bits(word: int) -> float:
+    """Return the float64 of which an integer has the bits."""
+    value: float = struct.unpack("d", struct.pack("q", word))[0]
+    return value
+
+
 def divided(a: float, b: float) -> float:
     """Divide as IEEE floats, by 0 as well."""
     try:

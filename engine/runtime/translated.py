@@ -19,6 +19,7 @@ from engine.runtime.stand_ins import (
     ROUNDS_ELSEWHERE,
     bits,
     divided,
+    of_bits,
     part,
     signed,
     stored,
@@ -256,11 +257,13 @@ class FastTranslation(Translation):
         return ast.Call(self.named(divided, "divided"), [node.left, node.right], [])
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """Write the bits of floats."""
+        """Write the bits of floats, and floats by their bits."""
         if isinstance(node.func, ast.Attribute) and node.func.attr == "view":
-            if self.found(node.args[0]) is not np.int64:
+            ways = {np.int64: bits, np.float64: of_bits}
+            way = ways.get(self.found(node.args[0]))
+            if way is None:
                 raise NotInterpretedError("a view")
-            return ast.Call(self.named(bits, "bits"), [self.visit(node.func.value)], [])
+            return ast.Call(self.named(way, way.__name__), [self.visit(node.func.value)], [])
         return super().visit_Call(node)
 
 
