@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from engine.policies import Structure, age
 from engine.replay import layout, valued
 from engine.replay.layout import Arrivals, Memory, Outputs, Window
+from engine.runtime.aligned import aligned
 from engine.runtime.jit import NONE, Floats, Ints, Records
 from engine.value_model.estimate import Valued
 
@@ -97,13 +98,6 @@ def empty_keys(size: int) -> Records:
     found: Records = aligned(2 * size * layout.KEY.itemsize // 8).view(layout.KEY)
     found.view(PLAIN)[:] = _NO_KEY.view(PLAIN)
     return found
-
-
-def aligned(size: int) -> Floats:
-    """Return zeros that begin at a cache line."""
-    room = np.zeros(size + 8)
-    skip = (-room.ctypes.data // 8) % 8
-    return room[skip : skip + size]
 
 
 class SlidingWindow:

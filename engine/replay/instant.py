@@ -15,7 +15,7 @@ from engine.facts.key_links import (
     span,
 )
 from engine.policies import Structure
-from engine.replay import aged, keyed, layout, valued
+from engine.replay import arrival_log, keyed, layout, valued
 from engine.replay.layout import Arrivals, Memory, ReplayRules, Tallies, Window
 from engine.replay.memory import remove
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth, prefetch
@@ -69,7 +69,7 @@ def _leave(
         keyed.touch_partners(opposite, keys, partners, side, key)
     else:
         if rules.structure == _AGED:
-            aged.forget(memory, at)
+            arrival_log.forget(memory, at)
         elif rules.structure == _VALUED:
             valued.leave(memory, at)
         remove(memory, keys, side, at)

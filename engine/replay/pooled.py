@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.facts.key_links import KeyLinks
 from engine.policies import Structure, dgl, yield_
-from engine.replay import aged, decay, keyed, ranks, valued
+from engine.replay import aged, arrival_log, decay, keyed, ranks, valued
 from engine.replay.heap import precedes
 from engine.replay.layout import COUNT, HEAP, Arrivals, Memory, ReplayRules
 from engine.replay.memory import remove
@@ -93,7 +93,7 @@ def _drop(
         keyed.touch_partners(opposite, keys, partners, side, dropped)
         return
     if rules.structure == _AGED:
-        aged.forget(memory, at)
+        arrival_log.forget(memory, at)
     elif rules.structure == _VALUED:
         valued.leave(memory, at)
     elif rules.structure == _DECAY:

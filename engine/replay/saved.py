@@ -20,6 +20,8 @@ from engine.runtime.streams import SIDES
 State: TypeAlias = dict[str, NDArray[Any]]
 _ARRAYS = ("slots", "cells", "by_class", "value", "since", "heap", "zero", "log", "n")
 _RANKED = ("table", "runs")
+_SAME = "usual"
+"""A field of `ValueModel` whose memory is that of another."""
 
 
 class SavedReplay(LaneReplay):
@@ -92,7 +94,7 @@ class SavedReplay(LaneReplay):
             state |= {f"{side}_{name}": array for name, array in own.items()}
         if self._estimate is not None:
             model = self._estimate.memory
-            state |= {f"value_model_{n}": a for n, a in zip(model._fields, model, strict=True)}
+            state |= {f"value_model_{n}": a for n, a in model._asdict().items() if n != _SAME}
         return state
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -129,8 +131,9 @@ class SavedReplay(LaneReplay):
             window.key = np.array(state[f"{side}_window_key"], np.int32)
         if self._estimate is not None:
             model = self._estimate.memory
-            for name, array in zip(model._fields, model, strict=True):
-                _fill(array, state, f"value_model_{name}")
+            for name, array in model._asdict().items():
+                if name != _SAME:
+                    _fill(array, state, f"value_model_{name}")
 
     def held(self) -> tuple[Ints, Ints]:
         """Return the arrival numbers of the tuples in each join memory now, ascending."""

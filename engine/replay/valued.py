@@ -248,7 +248,7 @@ def least(memory: Memory, now: Integer, lifetime: Integer) -> tuple[Integer, flo
                 and runs[_LEAST, group] > runs[_LEAST, found]
             )
         ):
-            found = group
+            found = np.int64(group)
     at = np.int64(memory.log[nth(runs[_LEAST, found])].slot)
     return at, yield_.priority(memory.slots[nth(at)].priority, memory.table[nth(found)])
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.replay.allocate import aligned
 from engine.replay.layout import ENTRY
 from engine.replay.layout import KEY as RANKED_KEY
+from engine.runtime.aligned import aligned
 from engine.runtime.jit import NONE, Floats, Ints, Records
 
 CLUSTER = np.dtype(

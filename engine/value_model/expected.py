@@ -7,23 +7,42 @@ from __future__ import annotations
 
 import math
 
-from engine.runtime.jit import NONE, Integer, kernel
-from engine.runtime.key_table import shift_of, slot_of
+import numpy as np
+
+from engine.runtime.jit import NONE, Integer, kernel, nth
+from engine.runtime.key_table import slot_of
 from engine.value_model import layout
 from engine.value_model.layout import Array, ValueModel
 from gpu_kernels.combine import combined
 
 
 @kernel
+def home_of(model: ValueModel, key: Integer) -> Integer:
+    """Return the first cell in which a key may stand."""
+    return slot_of(key, np.uint64(model.n[layout.KEY_SHIFT]))
+
+
+@kernel
+def _word(model: ValueModel, cell: Integer, word: Integer) -> Integer:
+    return model.cells[nth(layout.CELL * cell + word)]
+
+
+@kernel
+def _counted(model: ValueModel, side: Integer, cell: Integer) -> Integer:
+    """Return the arrivals of a cell's key on a side, 0 of NONE."""
+    return 0 if cell == NONE else _word(model, cell, layout.COUNTED + side)
+
+
+@kernel
 def cell_of(model: ValueModel, key: Integer) -> int:
     """Return the cell that counts a key, or NONE."""
-    mask = model.key.size - 1
-    home = slot_of(key, shift_of(model.key.size))
+    mask = model.cells.size // layout.CELL - 1
+    home = home_of(model, key)
     for i in range(layout.WAYS):
         cell = (home + i) & mask
-        if not model.used[cell]:
+        if _word(model, cell, layout.USED) == 0:
             return NONE
-        if model.key[cell] == key:
+        if _word(model, cell, layout.KEY) == key:
             return int(cell)
     return NONE
 
@@ -34,15 +53,15 @@ def _cell_for(model: ValueModel, key: Integer, since: Integer) -> int:
 
     Of several such keys the one that was seen last the longest ago gives way, the first of equals.
     """
-    mask = model.key.size - 1
-    home = slot_of(key, shift_of(model.key.size))
-    oldest = NONE
+    mask = model.cells.size // layout.CELL - 1
+    home = home_of(model, key)
+    oldest, before = NONE, since
     for i in range(layout.WAYS):
         cell = int((home + i) & mask)
-        if not model.used[cell] or model.key[cell] == key:
+        if _word(model, cell, layout.USED) == 0 or _word(model, cell, layout.KEY) == key:
             return cell
-        if model.last[cell] < since and (oldest == NONE or model.last[cell] < model.last[oldest]):
-            oldest = cell
+        if _word(model, cell, layout.LAST) < before:
+            oldest, before = cell, _word(model, cell, layout.LAST)
     return oldest
 
 
@@ -59,12 +78,12 @@ def _note_keys(model: ValueModel, key: Integer, more: Integer, apart: bool) -> N
 @kernel
 def _empty(model: ValueModel, cell: Integer, apart: bool) -> None:
     for side in range(2):
-        count = model.count[side, cell]
+        count = _counted(model, side, cell)
         model.counts[side, layout.SEEN] -= count
         model.counts[side, layout.SQUARES] -= count * count
-        model.count[side, cell] = 0
-        model.usual[side, cell] = 0.0
-    _note_keys(model, model.key[cell], -1, apart)
+        model.cells[nth(layout.CELL * cell + layout.COUNTED + side)] = 0
+        model.usual[nth(layout.CELL * cell + layout.USUAL + side)] = 0.0
+    _note_keys(model, _word(model, cell, layout.KEY), -1, apart)
 
 
 @kernel
@@ -84,14 +103,15 @@ def take(model: ValueModel, key: Integer, now: Integer, since: Integer, apart: b
     """
     cell = _cell_for(model, key, since)
     if cell != NONE:
-        if model.used[cell] and model.key[cell] != key:
+        used = _word(model, cell, layout.USED) != 0
+        if used and _word(model, cell, layout.KEY) != key:
             _empty(model, cell, apart)
-            model.used[cell] = False
-        if not model.used[cell]:
-            model.used[cell] = True
-            model.key[cell] = key
+            used = False
+        if not used:
+            model.cells[nth(layout.CELL * cell + layout.USED)] = 1
+            model.cells[nth(layout.CELL * cell + layout.KEY)] = key
             _note_keys(model, key, 1, apart)
-        model.last[cell] = now
+        model.cells[nth(layout.CELL * cell + layout.LAST)] = now
     return cell
 
 
@@ -100,17 +120,17 @@ def count(model: ValueModel, side: Integer, cell: Integer, importance: float) ->
     """Count an arrival of `side` in a cell, or NONE."""
     sums, counts = model.sums[side], model.counts[side]
     if cell != NONE:
-        before = model.count[side, cell]
+        before, place = _counted(model, side, cell), layout.CELL * cell + layout.USUAL + side
         if before > 0 and counts[layout.TOTAL] > 0:
             mean = sums[layout.IMPORTANCE] / counts[layout.TOTAL]
-            apart = model.usual[side, cell] - mean
+            apart = model.usual[nth(place)] - mean
             sums[layout.KEY_XX] += apart * apart
             sums[layout.KEY_XY] += apart * (importance - mean)
         counts[layout.SEEN] += 1
         counts[layout.SQUARES] += 2 * before + 1
-        model.count[side, cell] = before + 1
+        model.cells[nth(layout.CELL * cell + layout.COUNTED + side)] = before + 1
         gain = 1.0 / min(before + 1, layout.RECENT)
-        model.usual[side, cell] += gain * (importance - model.usual[side, cell])
+        model.usual[nth(place)] += gain * (importance - model.usual[nth(place)])
 
 
 @kernel
@@ -119,7 +139,7 @@ def relative_rate(model: ValueModel, side: Integer, cell: Integer) -> float:
 
     Counts are drawn towards the mean by as much of their variance as chance alone would make.
     """
-    if cell == NONE or model.count[side, cell] == 0:
+    if _counted(model, side, cell) == 0:
         return 1.0
     keys = float(model.counts[1 - side, layout.KEYS])
     seen = float(model.counts[side, layout.SEEN])
@@ -128,14 +148,14 @@ def relative_rate(model: ValueModel, side: Integer, cell: Integer) -> float:
     weight = 0.0
     if spread > 0.0:
         weight = max(0.0, (spread - seen * keys) / spread)
-    relative = float(model.count[side, cell]) * keys / seen
+    relative = float(_counted(model, side, cell)) * keys / seen
     return float(weight * relative + (1.0 - weight))
 
 
 @kernel
 def class_of(model: ValueModel, side: Integer, cell: Integer, relative: float) -> tuple[int, float]:
     """Return the class of a key by its relative rate on `side`, and its share in the next class."""
-    if cell == NONE or model.count[side, cell] == 0:
+    if _counted(model, side, cell) == 0:
         return 0, 0.0
     fraction, exponent = math.frexp(relative)
     group = exponent - 1 + layout.UNIT
@@ -149,12 +169,13 @@ def class_of(model: ValueModel, side: Integer, cell: Integer, relative: float) -
 @kernel
 def importance_scale(model: ValueModel, side: Integer, cell: Integer) -> float:
     """Return what of the mean importance a key's arrivals on `side` have had lately."""
-    if cell == NONE or model.count[side, cell] == 0:
+    if _counted(model, side, cell) == 0:
         return 1.0
     mean = model.sums[side, layout.IMPORTANCE] / model.counts[side, layout.TOTAL]
     if not mean > 0.0:
         return 1.0
-    return float(1.0 + model.sums[side, layout.OF_KEY] * (model.usual[side, cell] / mean - 1.0))
+    usual = model.usual[nth(layout.CELL * cell + layout.USUAL + side)]
+    return float(1.0 + model.sums[side, layout.OF_KEY] * (usual / mean - 1.0))
 
 
 _LEAST, _GREATEST = 1, layout.BINS - 1

@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.runtime.aligned import aligned
 from engine.runtime.jit import NONE
+from engine.runtime.key_table import shift_of
 
 Array = Any
 """NumPy arrays, whose types are numba's."""
@@ -23,9 +25,13 @@ mean key comes up to 4096 times as often; each class twice as often as the one b
 BINS = 1 + 8 * 128
 """Bins of importance: 0, and eight to each power of two from 2^-64 to 2^64."""
 
+# Words of a cell, in `ValueModel.cells`, and in `ValueModel.usual` where they are floats; `COUNTED`
+# and `USUAL` are of the left side, those after them of the right one
+KEY, LAST, COUNTED, USUAL, USED = 0, 1, 2, 4, 6
+CELL = 8
 # Counters, in `ValueModel.n`: of the lane, then of each side
-ROWS, NEXT, LEFT_AT, RIGHT_AT, FIRST, STEP = range(6)
-LANE_COUNTERS = 6
+ROWS, NEXT, LEFT_AT, RIGHT_AT, FIRST, STEP, KEY_SHIFT, SAMPLE_SHIFT = range(8)
+LANE_COUNTERS = 8
 # Counters of each side, in `ValueModel.counts[side]`
 SEEN, SQUARES, KEYS, TRACKED_FROM, TRACKED, ARRIVED, STRIDE, TOTAL = range(8)
 SIDE_COUNTERS = 8
@@ -46,16 +52,12 @@ class ValueModel(NamedTuple):
     """(2, SIDE_COUNTERS) int64."""
     sums: Array
     """(2, SIDE_SUMS) float64."""
-    key: Array
-    last: Array
-    """`key`, `last`: (counters,) int64. The key that a cell counts, and its last arrival."""
-    used: Array
-    """(counters,) bool."""
-    count: Array
-    """(2, counters) int64. Arrivals of the key."""
+    cells: Array
+    """(CELL * counters,) int64. A cell is a cache line: the key that it counts and the last arrival
+    of that, its arrivals by side, and whether it is used."""
     usual: Array
-    """(2, counters) float64. Their mean importance; from `RECENT` on the later ones count for
-    more."""
+    """(CELL * counters,) float64. The same memory: the mean importance of arrivals by side; from
+    `RECENT` on the later ones count for more."""
     bin_count: Array
     bin_total: Array
     """`bin_count`, `bin_total`: (2, BINS) int64 and float64. Arrivals by importance, and their
@@ -107,15 +109,13 @@ def nothing_seen(counters: int, sample: int, buckets: int) -> ValueModel:
     def integers(*shape: int) -> Array:
         return np.zeros(shape, np.int64)
 
+    usual = aligned(CELL * counters)
     model = ValueModel(
         n=integers(LANE_COUNTERS),
         counts=integers(2, SIDE_COUNTERS),
         sums=np.zeros((2, SIDE_SUMS)),
-        key=integers(counters),
-        last=integers(counters),
-        used=np.zeros(counters, np.bool_),
-        count=integers(2, counters),
-        usual=np.zeros((2, counters)),
+        cells=usual.view(np.int64),
+        usual=usual,
         bin_count=integers(2, BINS),
         bin_total=np.zeros((2, BINS)),
         below_count=integers(2, BINS + 1),
@@ -138,6 +138,7 @@ def nothing_seen(counters: int, sample: int, buckets: int) -> ValueModel:
         table=np.ones((2, STATES, buckets)),
     )
     model.n[NEXT] = FIRST_REFIT
+    model.n[KEY_SHIFT], model.n[SAMPLE_SHIFT] = shift_of(counters), shift_of(2 * sample)
     model.counts[:, STRIDE] = 1
     model.sums[:, OF_FREE] = 1.0
     return model

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.runtime.jit import Integer, kernel
+from engine.runtime.jit import Integer, kernel, nth, prefetch
 from engine.value_model import layout
 from engine.value_model.expected import (
     bin_of,
@@ -14,6 +14,7 @@ from engine.value_model.expected import (
     class_of,
     count,
     expected,
+    home_of,
     importance_scale,
     level_of,
     relative_rate,
@@ -25,6 +26,8 @@ from engine.value_model.sample import forget, match, track, watch_all
 
 EVER = int(np.iinfo(np.int64).min)
 """Before every time."""
+_AHEAD = 8
+"""Arrivals ahead of which keys are prefetched."""
 GREATEST = 1e300
 """Of a value, so that a rate of 0 makes it 0."""
 
@@ -100,6 +103,8 @@ def _follow(n: Array, now: Integer) -> None:
     """Find the greatest step that all instants so far are a multiple of from the first."""
     if n[layout.ROWS] == 0:
         n[layout.FIRST] = now
+    elif n[layout.STEP] == 1:
+        return
     rest = now - n[layout.FIRST]
     while rest > 0:
         step = n[layout.STEP]
@@ -172,6 +177,13 @@ def _match(
 
 
 @kernel
+def _hasten(model: ValueModel, own: SideBatch, at: Integer) -> None:
+    """Prefetch the cell of an arrival that comes soon."""
+    if at + _AHEAD < own.ts.size:
+        prefetch(model.cells, layout.CELL * home_of(model, own.key[nth(at + _AHEAD)]))
+
+
+@kernel
 def observe(
     model: ValueModel, join: Join, left: SideBatch, right: SideBatch, refitted: bool
 ) -> bool:
@@ -204,6 +216,8 @@ def observe(
             watch_all(model, 1, now, lifetimes[1])
             return False
         refitted = False
+        _hasten(model, left, i)
+        _hasten(model, right, j)
         end = _end_of(left.ts, i, now)
         stop = _end_of(right.ts, j, now)
         _match(model, 0, right, j, stop, now, lifetimes[0], join.combine)

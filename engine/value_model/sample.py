@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from engine.runtime.jit import NONE, Integer, kernel
-from engine.runtime.key_table import shift_of, slot_of
+from engine.runtime.key_table import slot_of
 from engine.value_model import layout
 from engine.value_model.layout import Array, ValueModel
 from gpu_kernels.combine import combined
@@ -40,7 +42,7 @@ def _watched(
 
 @kernel
 def _home(model: ValueModel, key: Integer) -> int:
-    return int(slot_of(key, shift_of(model.head.shape[1])))
+    return int(slot_of(key, np.uint64(model.n[layout.SAMPLE_SHIFT])))
 
 
 @kernel

@@ -16,7 +16,7 @@ from engine.replay.settings import ReplaySettings
 from engine.runtime.errors import SpecError
 from engine.value_model.estimate import Estimate, Terms
 from engine.value_model.expected import class_of
-from engine.value_model.layout import nothing_seen
+from engine.value_model.layout import COUNTED, nothing_seen
 from gpu_kernels.combine import COMBINES
 
 POLICIES_BESIDE = ("prob", "dgl", "dimpprob", "recent", "until_expiry")
@@ -95,7 +95,7 @@ def test_arrivals_at_regular_times_and_keys_of_all_classes_to_the_last_bit() -> 
 
 def test_every_relative_rate_has_its_class() -> None:
     worth = nothing_seen(4, 4, 1)
-    worth.count[0, 0] = 1
+    worth.cells[COUNTED] = 1
     for power in range(-9, 17):
         for part in (1.0, 1.25, 2.0 - 2.0**-52):
             relative = part * 2.0**power
