@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.policies import Structure, age
-from engine.replay import layout, valued
+from engine.replay import age_groups, layout
 from engine.replay.layout import Arrivals, Memory, Outputs, Window
 from engine.runtime.aligned import aligned
 from engine.runtime.jit import NONE, Floats, Ints, Records
@@ -36,8 +36,8 @@ def join_memory(
     ordered, extra = structure in (Structure.AGED, Structure.VALUED), 2 * budget + 64
     logged, minima = extra if ordered else 0, np.zeros(0, np.int64)
     if structure is Structure.VALUED:
-        table, runs = valued.no_groups(buckets)
-        logged, minima = valued.no_minima(budget)
+        table, runs = age_groups.no_groups(buckets)
+        logged, minima = age_groups.no_minima(budget)
     counters = np.zeros(layout.MEMORY_COUNTERS, np.int64)
     counters[layout.FREE] = budget
     counters[[layout.OLDEST, layout.NEWEST, layout.DIRTY]] = NONE
@@ -172,4 +172,4 @@ def set_tables(memories: tuple[Memory, Memory], table: Floats | None) -> None:
     """Make both memories rank by a table."""
     if table is not None:
         for memory, own in zip(memories, table, strict=True):
-            valued.rank_by(memory, own.reshape(-1))
+            age_groups.rank_by(memory, own.reshape(-1))

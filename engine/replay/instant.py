@@ -15,7 +15,7 @@ from engine.facts.key_links import (
     span,
 )
 from engine.policies import Structure
-from engine.replay import arrival_log, keyed, layout, valued
+from engine.replay import age_groups, arrival_log, keyed, layout
 from engine.replay.layout import Arrivals, Memory, ReplayRules, Tallies, Window
 from engine.replay.memory import remove
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth, prefetch
@@ -71,7 +71,7 @@ def _leave(
         if rules.structure == _AGED:
             arrival_log.forget(memory, at)
         elif rules.structure == _VALUED:
-            valued.leave(memory, at)
+            age_groups.leave(memory, at)
         remove(memory, keys, side, at)
 
 

@@ -109,7 +109,7 @@ class Memory(NamedTuple):
     (valued)."""
     runs: Ints
     """(r, 2) int64. First and last bucket of each run in which priorities never rise with age, or
-    always do, from the run of the least priority (aged). (6, n) int64: see `valued` (valued)."""
+    always do, from the run of the least priority (aged). (6, n) int64: of `age_groups` (valued)."""
     n: Ints
     """(MEMORY_COUNTERS,) int64."""
     counted: KeyLinks | None = None

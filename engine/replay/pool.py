@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.facts.key_links import KeyLinks, linked_key, next_link, span
 from engine.policies import Structure, dgl
-from engine.replay import layout, valued
+from engine.replay import age_groups, layout
 from engine.replay.arrival_log import first_live
 from engine.replay.layout import Arrivals, Memory, ReplayRules
 from engine.replay.memory import class_place
@@ -72,7 +72,7 @@ def _class_at(
     if age == 0:
         return np.int64(NONE)
     if rules.structure == _VALUED:
-        return _class_of(pool, side, valued.priority_of(memory, at), 0.0, age)
+        return _class_of(pool, side, age_groups.priority_of(memory, at), 0.0, age)
     return _recency(age, _lifetime(pool, side)) if by_age else own
 
 
@@ -103,7 +103,7 @@ def note_outputs(
     """Note what the opposite residents yield with this instant's arrivals of a side."""
     if pool is not None and pool.calibrated:
         if rules.structure == _VALUED and begin < end:
-            valued.grow_older(opposite, now, _lifetime(pool, 1 - side))
+            age_groups.grow_older(opposite, now, _lifetime(pool, 1 - side))
         i = begin
         while i < end:
             place, stop = span(partners, np.int64(arrivals.key[nth(i)]))
@@ -141,10 +141,10 @@ def _count_residents(
 @outlined
 def _add_expected(pool: Pool, memory: Memory, side: Integer, now: Integer) -> None:
     """Add up the priorities of a side's residents by class. O(residents)."""
-    valued.grow_older(memory, now, _lifetime(pool, side))
+    age_groups.grow_older(memory, now, _lifetime(pool, side))
     found, place = pool.n[RESIDENTS + side], first_live(memory, np.int64(0))
     while place < memory.n[layout.LOGGED]:
-        priority = valued.priority_at(memory, place)
+        priority = age_groups.priority_at(memory, place)
         own = _class_of(pool, side, priority, 0.0, now - memory.log[nth(place)].ts)
         found[own] += _expected_steps(priority, pool.priority_scale)
         place = first_live(memory, place + 1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.facts.key_links import KeyLinks
 from engine.policies import Structure, dgl, yield_
-from engine.replay import aged, arrival_log, decay, keyed, ranks, valued
+from engine.replay import age_groups, aged, arrival_log, decay, keyed, ranks, valued
 from engine.replay.heap import precedes
 from engine.replay.layout import COUNT, HEAP, Arrivals, Memory, ReplayRules
 from engine.replay.memory import remove
@@ -61,7 +61,8 @@ def _least(
         at = aged.least(memory, now, window, np.inf)
         priority = aged.priority(memory, now - memory.slots[nth(at)].ts, window)
     elif rules.structure == _VALUED:
-        at, priority = valued.least(memory, now, _window(rules, side) + 1)
+        age_groups.grow_older(memory, now, _window(rules, side) + 1)
+        at, priority = age_groups.lowest(memory)
         importance = np.float64(memory.slots[nth(at)].priority)
     elif rules.structure == _DECAY:
         lost = _lost(rules, side, now)
@@ -95,7 +96,7 @@ def _drop(
     if rules.structure == _AGED:
         arrival_log.forget(memory, at)
     elif rules.structure == _VALUED:
-        valued.leave(memory, at)
+        age_groups.leave(memory, at)
     elif rules.structure == _DECAY:
         decay.take_out(memory, keys, at)
     else:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from engine.policies import Structure
 from engine.replay import layout
+from engine.replay.age_groups import build_trees
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Memory
-from engine.replay.valued import build_trees
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import NONE, Ints
 from engine.runtime.streams import SIDES
