@@ -1,9 +1,8 @@
 """Bands that agree, found by rank among the tuples whose ages are read.
 
-As in the exact join (`engine.multiway.exact.ranks`), the tuples of a slice are bits in order of
-value, and the partners of each a stretch of them. But here the bits that are set are those of the
-runs that a hop reads: tuples come into a run and leave it as time goes by. What a stretch gives is
-put in arrival order by marks of the places. No tuple may have been dropped.
+As in the exact join (`engine.multiway.exact.ranks`), the partners of each tuple of a slice are a
+stretch in order of value. Those of the ages that a hop reads are sought in it, 64 at a time, run by
+run, and put in arrival order by marks of the places. No tuple may have been dropped.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from engine.multiway.harvest.layout import WHOLE, Tuples
 from engine.multiway.harvest.walk import run_bounds, runs_of
 from engine.multiway.harvest.walk_layout import WalkJoin
 from engine.multiway.streams import MultiStreams, Windows
-from engine.runtime.bits import lowest, masked
+from engine.runtime.bits import WORD, lowest, masked, near
 from engine.runtime.jit import Floats, Integer, Ints, kernel
 from gpu_kernels.multiway.walk import taken
 
@@ -30,99 +29,64 @@ _ROOM = 16
 Words = NDArray[np.uint64]
 
 
-class _Live(NamedTuple):
-    """The tuples that a hop reads, and the matches of one tuple among them; of one thread."""
+class RankedSlice(NamedTuple):
+    """A slice of time in order of value."""
+
+    ranks: Ranks
+    number: Floats
+    """(bits + 64,) float64. Those of `ranks`."""
+    part: SlicePart
+
+
+class _Marks(NamedTuple):
+    """The matches of one tuple in a run; of one thread."""
 
     words: Words
-    """(bits / 64,) uint64. Those in the runs, by rank."""
-    marks: Words
-    """(places / 64,) uint64. Matches by place, from the slice's first of a stream on."""
+    """(places / 64,) uint64. By place, from the slice's first of a stream on."""
     filled: Words
-    """(places / 4096,) uint64. Words of `marks` with any."""
+    """(places / 4096,) uint64. Words with any."""
     runs: Ints
-    """(runs, 2) int64. Where each run begins and ends: positions."""
+    """(runs, 2) int64. Positions of each run, as the last tuple of the stream had them."""
 
 
 @kernel
-def _turned(ranks: Ranks, live: _Live, shift: Integer, begin: Integer, end: Integer) -> None:
-    """Turn the bits of the places ``begin <= place < end``: set them, or clear them."""
-    for place in range(begin, end):
-        bit = ranks.rank[place - shift]
-        live.words[bit >> 6] ^= np.uint64(1) << np.uint64(bit & 63)
-
-
-@kernel
-def _same_runs(join: WalkJoin, begin: Integer, end: Integer, before: Integer) -> bool:
-    """Return whether the runs ``begin <= run < end`` read the ages of as many from `before` on."""
-    youngest, oldest = join.plans.youngest, join.plans.oldest
-    for run in range(begin, end):
-        own = run - begin + before
-        if youngest[run] != youngest[own] or oldest[run] != oldest[own]:
-            return False
-    return True
-
-
-@kernel
-def _moved(
-    join: WalkJoin, ranks: Ranks, live: _Live, now: Integer, stream: Integer, other: Integer,
-    begin: Integer, end: Integer, shift: Integer, fresh: bool,
-) -> None:  # fmt: skip
-    """Make those live that the runs ``begin <= run < end`` hold for a tuple of a time.
-
-    Either none is live before, or those are that the runs held for a tuple before.
-    """
-    for run in range(begin, end):
-        own = live.runs[run - begin]
-        low, high = own[0], own[1]
-        run_bounds(join, now, stream, other, run, own)
-        if fresh:
-            low = high = own[0]
-        _turned(ranks, live, shift, low, min(own[0], high))
-        _turned(ranks, live, shift, max(own[0], high), own[1])
-
-
-@kernel
-def _emptied(ranks: Ranks, live: _Live, runs: Integer, shift: Integer) -> None:
-    """Make no tuple live."""
-    for run in range(runs):
-        _turned(ranks, live, shift, live.runs[run, 0], live.runs[run, 1])
-
-
-@kernel
-def _marked(ranks: Ranks, live: _Live, low: Integer, high: Integer, base: Integer) -> Integer:
-    """Mark the live tuples of a stretch by number, counted from `base`; return how many."""
-    found = np.int64(0)
-    if high <= low:
-        return found
-    for word in range(low >> 6, ((high - 1) >> 6) + 1):
-        own = masked(live.words, word, low, high)
-        first = word << 6
+def _marked(
+    number: Floats, marks: _Marks, low: Integer, high: Integer, first: Integer, end: Integer,
+    base: Integer,
+) -> bool:  # fmt: skip
+    """Mark the tuples ``first <= number < end`` of a stretch, from `base` on; return if any."""
+    found = False
+    for at in range(low, high, WORD):
+        own = near(number, at, np.float64(end - 1), np.float64(first), 0.0)
+        if high - at < WORD:
+            own &= (np.uint64(1) << np.uint64(high - at)) - np.uint64(1)
+        found |= own != 0
         while own != 0:
-            at = np.int64(ranks.number[first + lowest(own)]) - base
-            live.marks[at >> 6] |= np.uint64(1) << np.uint64(at & 63)
-            live.filled[at >> 12] |= np.uint64(1) << np.uint64((at >> 6) & 63)
+            place = np.int64(number[at + lowest(own)]) - base
+            marks.words[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
+            marks.filled[place >> 12] |= np.uint64(1) << np.uint64((place >> 6) & 63)
             own &= own - np.uint64(1)
-            found += 1
     return found
 
 
 @kernel
 def _listed(
-    live: _Live, low: Integer, high: Integer, shift: Integer, shred: float, place: Ints, at: Integer
+    marks: _Marks, low: Integer, high: Integer, shift: Integer, shred: float, place: Ints,
+    at: Integer,
 ) -> Integer:  # fmt: skip
     """Write the marked places ``low <= place < high`` that are read, and clear their marks."""
     begin, end = low - shift, high - shift
     if end <= begin:
         return at
     for top in range(begin >> 12, ((end - 1) >> 12) + 1):
-        some = masked(live.filled, top, begin >> 6, ((end - 1) >> 6) + 1)
+        some = masked(marks.filled, top, begin >> 6, ((end - 1) >> 6) + 1)
         while some != 0:
             word = (top << 6) + lowest(some)
             some &= some - np.uint64(1)
-            own = masked(live.marks, word, begin, end)
-            live.marks[word] ^= own
-            if live.marks[word] == 0:
-                live.filled[top] ^= np.uint64(1) << np.uint64(word & 63)
+            own = masked(marks.words, word, begin, end)
+            marks.words[word] ^= own
+            if marks.words[word] == 0:
+                marks.filled[top] ^= np.uint64(1) << np.uint64(word & 63)
             while own != 0:
                 one = (word << 6) + lowest(own) + shift
                 own &= own - np.uint64(1)
@@ -135,62 +99,33 @@ def _listed(
 
 @kernel
 def _matched(
-    join: WalkJoin, tuples: Tuples, k: Integer, hop: Integer, ranks: Ranks, part: SlicePart,
-    live: _Live, runs: Integer, found: Found, total: Integer,
+    join: WalkJoin, tuples: Tuples, k: Integer, hop: Integer, ready: RankedSlice, marks: _Marks,
+    found: Found, total: Integer,
 ) -> Integer:  # fmt: skip
-    """Write the live partners of a tuple, run by run, and how many tuples are read."""
+    """Write the partners of a tuple that are read, run by run, and how many tuples are read."""
     stream, place = tuples.stream[k], tuples.place[k]
-    other = join.plans.order[stream, hop]
+    other, part = join.plans.order[stream, hop], ready.part
     shred = float(tuples.shred[k]) if hop == 0 else WHOLE
-    bit = ranks.rank[place - part.shift[stream]]
-    at = other - np.int64(other > stream)
-    number = _marked(
-        ranks, live, np.int64(ranks.span[bit, at, LOW]), np.int64(ranks.span[bit, at, END]),
-        part.first[other],
-    )  # fmt: skip
-    shift = part.shift[other] + part.first[other]
+    bit, at = ready.ranks.rank[place - part.shift[stream]], other - np.int64(other > stream)
+    low, high = np.int64(ready.ranks.span[bit, at, LOW]), np.int64(ready.ranks.span[bit, at, END])
+    shift, base = part.shift[other], part.first[other]
+    first_run, end_run = runs_of(join.plans, tuples.plan[k], stream, hop)
     read = np.int64(0)
-    for run in range(runs):
-        low, high = live.runs[run, 0], live.runs[run, 1]
-        if number > 0:
-            total = _listed(live, low, high, shift, shred, found.place, total)
-        read += high - low if shred > 1.0 else int(np.floor((high - low) * shred))
+    for run in range(first_run, end_run):
+        bounds = marks.runs[run - first_run]
+        run_bounds(join, join.streams.ts[place], stream, other, run, bounds)
+        first, end = bounds[0], bounds[1]
+        if _marked(ready.number, marks, low, high, first - shift, end - shift, base):
+            total = _listed(marks, first, end, shift + base, shred, found.place, total)
+        read += end - first if shred > 1.0 else int(np.floor((end - first) * shred))
     found.read[hop, k - found.first] = read
     return total
 
 
 @kernel
-def _found_in_stream(
-    join: WalkJoin, tuples: Tuples, rows: Ints, stream: Integer, hop: Integer, ranks: Ranks,
-    part: SlicePart, live: _Live, found: Found, total: Integer,
-) -> Integer:  # fmt: skip
-    """Write the matches of tuples of one stream at a hop, in arrival order; return their end."""
-    other = join.plans.order[stream, hop]
-    shift = part.shift[other]
-    last, runs = np.int64(-1), np.int64(0)
-    for k in rows:
-        own = k - found.first
-        begin, end = runs_of(join.plans, tuples.plan[k], stream, hop)
-        found.begin[hop, own] = found.end[hop, own] = total
-        if begin == end or (hop > 0 and found.begin[hop - 1, own] == found.end[hop - 1, own]):
-            continue
-        fresh = end - begin != runs or not _same_runs(join, begin, end, last)
-        if fresh:
-            _emptied(ranks, live, runs, shift)
-            runs = end - begin
-        last = begin
-        now = join.streams.ts[tuples.place[k]]
-        _moved(join, ranks, live, now, stream, other, begin, end, shift, fresh)
-        total = _matched(join, tuples, k, hop, ranks, part, live, runs, found, total)
-        found.end[hop, own] = total
-    _emptied(ranks, live, runs, shift)
-    return total
-
-
-@kernel
 def _find(
-    join: WalkJoin, tuples: Tuples, rows: Ints, first_row: Ints, ranks: Ranks, part: SlicePart,
-    live: _Live, found: Found, total: int,
+    join: WalkJoin, tuples: Tuples, rows: Ints, first_row: Ints, ready: RankedSlice, marks: _Marks,
+    found: Found, total: int,
 ) -> int:  # fmt: skip
     """Write the matches of tuples by hop; return where they end, also if they have no room.
 
@@ -203,18 +138,13 @@ def _find(
     """
     for hop in range(join.plans.order.shape[1]):
         for stream in range(join.plans.order.shape[0]):
-            own = rows[first_row[stream] : first_row[stream + 1]]
-            total = _found_in_stream(
-                join, tuples, own, stream, hop, ranks, part, live, found, total
-            )  # fmt: skip
+            for k in rows[first_row[stream] : first_row[stream + 1]]:
+                own = k - found.first
+                found.begin[hop, own] = total
+                if hop == 0 or found.begin[hop - 1, own] < found.end[hop - 1, own]:
+                    total = _matched(join, tuples, k, hop, ready, marks, found, total)
+                found.end[hop, own] = total
     return total
-
-
-class RankedSlice(NamedTuple):
-    """A slice of time in order of value."""
-
-    ranks: Ranks
-    part: SlicePart
 
 
 class RankedMatches:
@@ -239,7 +169,8 @@ class RankedMatches:
         """Return the tuples in reach of ticks in order of value. O(n (log n + m))."""
         part = part_of(self._streams, self._windows, Cut(begin, last))
         ranks = ranked(part, self._values, self._epsilon, least=False, weighed=False)
-        return RankedSlice(ranks, part)
+        number = np.append(ranks.number, np.zeros(WORD)).astype(np.float64)
+        return RankedSlice(ranks, number, part)
 
     def found(
         self, join: WalkJoin, tuples: Tuples, cut: tuple[int, int], ready: RankedSlice,
@@ -247,14 +178,12 @@ class RankedMatches:
     ) -> Found:  # fmt: skip
         """Return the matches of the tuples of a slice, see `engine.multiway.harvest.found.Finder`.
 
-        O(matches + words of a stretch) a tuple, and O(1) for each tuple that comes into a run.
+        O(matches + words of a stretch) a tuple.
         """
-        ranks, part = ready
         found, rows, first_row = begun(tuples, cut, self._streams.number, known)
-        places = int(np.diff(part.first).max()) + 1
-        live = _Live(
-            np.zeros(ranks.words.size, np.uint64), np.zeros((places >> 6) + 1, np.uint64),
-            np.zeros((places >> 12) + 1, np.uint64),
+        places = int(np.diff(ready.part.first).max()) + 1
+        marks = _Marks(
+            np.zeros((places >> 6) + 1, np.uint64), np.zeros((places >> 12) + 1, np.uint64),
             np.zeros((int(np.diff(join.plans.first).max(initial=1)), 2), np.int64),
         )  # fmt: skip
         total = found.place.size
@@ -263,7 +192,7 @@ class RankedMatches:
             place = np.empty(room, np.int64)
             place[:total] = found.place[:total]
             found = found._replace(place=place)
-            room = _find(join, tuples, rows, first_row, ranks, part, live, found, total)
+            room = _find(join, tuples, rows, first_row, ready, marks, found, total)
             if room <= place.size:
                 return found._replace(place=place[:room])
             self._most = max(self._most, room - total)
