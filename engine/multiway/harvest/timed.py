@@ -12,6 +12,7 @@ none was dropped; those that were are then left out.
 from __future__ import annotations
 
 import time
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -25,7 +26,6 @@ from engine.multiway.harvest.foresight import Foresight
 from engine.multiway.harvest.found import NOT_FOUND, Found
 from engine.multiway.harvest.intervals import Chosen
 from engine.multiway.harvest.joining import (
-    FOUND,
     IN_BATCH,
     MATCHES,
     TUPLES,
@@ -38,7 +38,6 @@ from engine.multiway.harvest.layout import (
     WHOLE,
     Admitted,
     Clock,
-    Probed,
     ReadPlan,
     Tuples,
     alone,
@@ -63,9 +62,9 @@ class Joined(NamedTuple):
     """A batch whose outputs can be made."""
 
     join: WalkJoin
-    tuples: Tuples
-    found: Found
-    out: Probed
+    size: int
+    """Tuples in it."""
+    batch: Batch
 
 
 class Timed:
@@ -122,19 +121,23 @@ class Timed:
             np.zeros(1, np.int64), classes, adapting.ages[None], adapting.lags[None],
         )  # fmt: skip
         self._room, self._together = MATCHES, _LEAST
+        self._free: deque[Batch] = deque()
         self._seconds, self._compared = 0.0, 0
         self._begin()
 
     def _begin(self) -> None:
-        """Begin a batch."""
-        hops = self._streams.number - 1
-        place, stream, plan = np.zeros((3, TUPLES), np.int64)
-        tuples = Tuples(place, stream, plan, np.zeros(TUPLES))
-        begin, end, read = np.zeros((3, hops, TUPLES), np.int32)
-        found = Found(0, begin, end, read, np.empty(self._room, np.int64))
-        self._batch = Batch(tuples, found, no_results(TUPLES, hops))
+        """Begin a batch, in the memory of one whose outputs are made."""
+        if self._free:
+            self._batch = self._free.pop()
+        else:
+            hops = self._streams.number - 1
+            place, stream, plan = np.zeros((3, TUPLES), np.int64)
+            tuples = Tuples(place, stream, plan, np.zeros(TUPLES))
+            begin, end, read = np.zeros((3, hops, TUPLES), np.int32)
+            found = Found(0, begin, end, read, np.empty(self._room, np.int64))
+            self._batch = Batch(tuples, found, no_results(TUPLES, hops))
         self._batched = np.zeros(3, np.int64)
-        self._walk = self._walk._replace(matches=found.place)
+        self._walk = self._walk._replace(matches=self._batch.found.place)
         self._parts, self._number = [self._parts[0], alone(self._plan)], 1
 
     def _read(self, plans: list[ReadPlan]) -> None:
@@ -202,19 +205,14 @@ class Timed:
 
     def batch(self) -> Joined | None:
         """Return what was joined since the last batch, if anything was, and begin another."""
-        (place, stream, plan, shred), found, out = self._batch
-        size, matches = self._batched[[IN_BATCH, FOUND]].tolist()
+        size, batch = int(self._batched[IN_BATCH]), self._batch
         join = without_windows(self._join)
         join = join._replace(plans=together(self._parts), constant=self._constant)
         if not size:
             self._room *= 2
+            self._free.clear()
         self._begin()
-        if not size:
-            return None
-        return Joined(
-            join, Tuples(place[:size], stream[:size], plan[:size], shred[:size]),
-            found._replace(place=found.place[:matches].copy()), out,
-        )  # fmt: skip
+        return Joined(join, size, batch) if size else None
 
     def outputs(self, given: Joined) -> tuple[list[OutputBatch], Floats]:
         """Return the outputs of a batch that count, if they are wanted.
@@ -225,11 +223,14 @@ class Timed:
         (n,) float64
             The importance of all outputs of each tuple.
         """
-        join, tuples, found, out = given
-        size = tuples.place.size
-        first = int(np.searchsorted(self._streams.ts[tuples.place], self._arrivals.start))
+        join, size, batch = given
+        tuples, found, out = batch
+        first = int(np.searchsorted(self._streams.ts[tuples.place[:size]], self._arrivals.start))
         parts: list[OutputBatch] = []
         if self._emit:
             walked = self._prober.walked(join, found, tuples, (first, size), out, emit=True)
             parts.extend(walked)
-        return parts, out.importance[first:size]
+        importance = out.importance[first:size].copy()
+        if found.place.size == self._room:
+            self._free.append(batch)
+        return parts, importance
