@@ -60,9 +60,11 @@ def no_results(tuples: int, hops: int) -> Probed:
     )
 
 
-def room_for(rows: int, sides: int, constant: float) -> tuple[Ints, Floats]:
+def room_for(
+    rows: int, sides: int, constant: float, same: Floats | None = None
+) -> tuple[Ints, Floats]:
     """Return room for the members of outputs and their importance, which is that of all or NaN."""
-    return np.empty((rows, sides), np.int64), np.full(rows, constant)
+    return np.empty((rows, sides), np.int64), np.full(rows, constant) if same is None else same
 
 
 class OutputRooms:
@@ -75,7 +77,7 @@ class OutputRooms:
     sides : int
         m.
     constant : float
-        Importance of every output; NaN if it differs.
+        Importance of every output, of which all rooms have one array; NaN if it differs.
     most : int
         Rooms that are kept.
     """
@@ -84,22 +86,25 @@ class OutputRooms:
         self._sides, self._constant, self._most = sides, constant, most
         self._lock = Lock()
         self._rooms: list[tuple[Ints, Floats]] = []
-        self._unheld = [0, 0]
+        self._unheld: list[int] = []
 
     def take(self, rows: int) -> tuple[Ints, Floats]:
         """Return room for the members and the importance of so many outputs."""
         with self._lock:
-            for room in self._rooms:
-                if _holders(room) == self._unheld and room[1].size == rows:
+            alike = [room for room in self._rooms if room[1].size == rows]
+            for room in alike:
+                if self._holders(room) == self._unheld:
                     return room
-            room = room_for(rows, self._sides, self._constant)
-            self._unheld = _holders(room)
+            same = alike[0][1] if alike and self._constant >= 0.0 else None
+            room = room_for(rows, self._sides, self._constant, same)
+            self._unheld = self._holders(room)
             self._rooms = [*self._rooms, room][-self._most :]
         return room
 
-
-def _holders(room: tuple[Ints, Floats]) -> list[int]:
-    return [getrefcount(own) for own in room]
+    def _holders(self, room: tuple[Ints, Floats]) -> list[int]:
+        members, importance = room
+        held = [getrefcount(members)]
+        return held if self._constant >= 0.0 else [*held, getrefcount(importance)]
 
 
 MakeProber = Callable[[MultiStreams, HarvestRules, Predicate, ReadPlan], Prober]
