@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import repeat
+from itertools import chain, repeat
 
 import numpy as np
 
@@ -14,11 +14,11 @@ from engine.multiway.harvest.adaptation import Step
 from engine.multiway.harvest.clock import run_untimed
 from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.intervals import Intervals, plans_ahead
-from engine.multiway.harvest.layout import Plans, Probed
+from engine.multiway.harvest.layout import Plans
 from engine.multiway.harvest.lessons import Lessons
 from engine.multiway.harvest.prober import OutputBatch
 from engine.multiway.harvest.state import UNLIMITED, HarvestState
-from engine.multiway.harvest.untimed import Prepared, Span, Untimed, by_interval
+from engine.multiway.harvest.untimed import Piece, Span, Untimed, by_interval
 from engine.runtime.jit import Floats, Ints, jit
 from engine.runtime.work import as_here, rows_done
 
@@ -36,46 +36,50 @@ class BySpans(HarvestState):
 
     def _run_by_spans(self, prober: CpuProber) -> Iterator[OutputBatch]:
         """Run a join whose comparisons take no time, many intervals at once."""
-        shred = self._throttle if self._throttle < 1 else layout.WHOLE
-        start = self._start if self._emit else UNLIMITED
         with ThreadPoolExecutor(self._threads, **as_here()) as pool:
             untimed = Untimed(
                 self._streams, self._order, self._stream_of, self._t0, self._settings.adapt_every,
                 self._sampled, prober, self._learner.classes, pool,
             )  # fmt: skip
-            spans = self._all_prepared(untimed, shred)
-            for part in untimed.outputs(spans, shred, start):
+            for part in untimed.outputs(chain.from_iterable(self._all_prepared(untimed))):
                 if isinstance(part, OutputBatch):
                     yield part
                     continue
                 rows_done(part.cut[1] - part.cut[0])
                 if part.cut[1] == part.out.outputs.size:
-                    run_untimed(
-                        self._streams, self._rules, untimed.admitted, self._clock,
-                        part.tuples.place, self._stream_of,
-                    )  # fmt: skip
-                    self._record(part.of.span, part.of.pushes, part.out)
+                    self._record(part)
 
-    def _all_prepared(self, untimed: Untimed, shred: float) -> Iterator[Prepared]:
+    def _all_prepared(self, untimed: Untimed) -> Iterator[list[Piece]]:
         """Prepare each span; if there are threads, while the outputs of the one before are made."""
         if self._threads == 1:
             for span in untimed.spans():
-                yield self._prepared(untimed, span, shred)
+                yield self._prepared(untimed, span)
+                self._count_windows(untimed, span)
             return
         with ThreadPoolExecutor(1, **as_here()) as pool:
-            coming: Future[Prepared] | None = None
+            coming: Future[list[Piece]] | None = None
             for span in untimed.spans():
-                before, coming = coming, pool.submit(self._prepared, untimed, span, shred)
+                before, coming = coming, pool.submit(self._prepared, untimed, span)
+                pool.submit(self._count_windows, untimed, span)
                 if before is not None:
                     yield before.result()
             if coming is not None:
                 yield coming.result()
 
-    def _prepared(self, untimed: Untimed, span: Span, shred: float) -> Prepared:
-        """Learn from a span, and adapt."""
+    def _prepared(self, untimed: Untimed, span: Span) -> list[Piece]:
+        """Learn from a span, and adapt; return its slices."""
+        shred = self._throttle if self._throttle < 1 else layout.WHOLE
+        start = self._start if self._emit else UNLIMITED
         pushes = untimed.pushes(span)
         lessons, known = untimed.lessons(span, self._whole, shred)
-        return Prepared(span, pushes, self._plans(span, pushes, lessons), known)
+        plans = self._plans(span, pushes, lessons)
+        return untimed.pieces(span, pushes, plans, known, shred, start)
+
+    def _count_windows(self, untimed: Untimed, span: Span) -> None:
+        """Count the tuples in the windows as those of a span come."""
+        own = self._order[span.edges[0] : span.edges[-1]]
+        clock, stream_of = self._clock, self._stream_of
+        run_untimed(self._streams, self._rules, untimed.admitted, clock, own, stream_of)
 
     def _plans(self, span: Span, pushes: Ints, lessons: Lessons) -> Plans:
         """Learn and adapt from interval to interval; return what all of them read."""
@@ -98,11 +102,11 @@ class BySpans(HarvestState):
             own += len(plans.runs)
         return layout.together(parts)
 
-    def _record(self, span: Span, pushes: Ints, out: Probed) -> None:
-        """Record the results of the intervals of a span, whose tuples were joined as they came."""
+    def _record(self, last: Piece) -> None:
+        """Record the results of the intervals of a span, all of whose pieces were joined."""
+        span, pushes, out = last.span, last.pushes, last.out
         base, every = int(span.edges[0]), self._settings.adapt_every
-        ts = self._streams.ts[self._order[base : span.edges[-1]]]
-        before = int(np.searchsorted(ts, self._start))
+        before = int(np.searchsorted(last.join.streams.ts[last.tuples.place], self._start))
         self.importance = added_up(self.importance, out.importance[before:])
         comparisons, outputs = (
             own.tolist() for own in by_interval(out, span.edges - base, before)

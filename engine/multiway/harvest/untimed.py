@@ -59,23 +59,14 @@ class Span(NamedTuple):
     """The same of the next tuple after it; -1 if there is none."""
 
 
-class Prepared(NamedTuple):
-    """A span whose tuples can be joined."""
-
-    span: Span
-    pushes: Ints
-    """(intervals, m) int64."""
-    plans: Plans
-    """What sampled tuples read, and the others of each interval."""
-    known: list[Known]
-    """Of each slice."""
-
-
 class Piece(NamedTuple):
     """A slice of a span whose tuples can be joined."""
 
-    of: Prepared
+    span: Span
+    pushes: Ints
+    """(intervals, m) int64. Of the span."""
     join: WalkJoin
+    """By what sampled tuples read, and the others of each interval."""
     tuples: Tuples
     """Those of the span."""
     out: Probed
@@ -118,20 +109,20 @@ class Untimed:
 
     def spans(self) -> Iterator[Span]:
         """Yield all spans."""
-        after, every, size = self._ts - self._t0, self._every, self._order.size
+        ts, t0, every, size = self._ts, self._t0, self._every, self._order.size
         begin = 0
         while begin < size:
             end = min(begin + self._span, size)
             if end < size:
-                number = int(after[end]) // every
-                end = int(np.searchsorted(after, number * every))
+                number = (int(ts[end]) - t0) // every
+                end = int(np.searchsorted(ts, t0 + number * every))
                 if end <= begin:
-                    end = int(np.searchsorted(after, (number + 1) * every))
-            numbers = after[begin:end] // every
+                    end = int(np.searchsorted(ts - t0, (number + 1) * every))
+            numbers = (ts[begin:end] - t0) // every
             edges = np.flatnonzero(np.diff(numbers)) + 1
             number = numbers[np.concatenate([[0], edges])]
             edges = np.concatenate([[0], edges, [numbers.size]]) + begin
-            behind = -1 if end == size else int(after[end]) // every
+            behind = -1 if end == size else (int(ts[end]) - t0) // every
             yield Span(edges.astype(np.int64), number.astype(np.int64), behind)
             begin = end
 
@@ -197,11 +188,24 @@ class Untimed:
         finder = self._prober.finder
         return NOT_FOUND if finder is None else finder.found(join, tuples, cut, ready, known)
 
-    def outputs(
-        self, prepared: Iterator[Prepared], shred: float, start: int
-    ) -> Iterator[OutputBatch | Piece]:
-        """Yield the outputs of all spans from a tick on; behind those of each piece, the piece."""
-        pieces = self._pieces(prepared, shred, start)
+    def pieces(
+        self, span: Span, pushes: Ints, plans: Plans, known: list[Known], shred: float, start: int
+    ) -> list[Piece]:  # fmt: skip
+        """Return the slices of a span, whose outputs are wanted from a tick on."""
+        base = int(span.edges[0])
+        place = self._order[base : span.edges[-1]]
+        tuples = _tuples_of(place, self._stream_of, self._sampled, span.edges - base, shred)
+        join = self._prober.joined(self.admitted, plans)
+        out = no_results(place.size, self._streams.number - 1)
+        before = min(max(0, int(np.searchsorted(self._ts, start)) - base), place.size)
+        cuts = _slices(place.size, self._most, self._prober.threads)
+        return [
+            Piece(span, pushes, join, tuples, out, before, cut, own)
+            for cut, own in zip(cuts, known, strict=True)
+        ]
+
+    def outputs(self, pieces: Iterator[Piece]) -> Iterator[OutputBatch | Piece]:
+        """Yield the outputs of all pieces; behind those of each, the piece."""
         if self._prober.threads == 1 or self._order.size < _FEW:
             for piece in pieces:
                 yield from self._joined(piece)
@@ -209,21 +213,8 @@ class Untimed:
             threads = self._prober.threads
             yield from ordered_on(self._pool, self._joined, pieces, threads, _BUFFERED)
 
-    def _pieces(self, prepared: Iterator[Prepared], shred: float, start: int) -> Iterator[Piece]:
-        for own in prepared:
-            base = int(own.span.edges[0])
-            place = self._order[base : own.span.edges[-1]]
-            edges = own.span.edges - base
-            tuples = _tuples_of(place, self._stream_of, self._sampled, edges, shred)
-            join = self._prober.joined(self.admitted, own.plans)
-            out = no_results(place.size, self._streams.number - 1)
-            before = min(max(0, int(np.searchsorted(self._ts, start)) - base), place.size)
-            cuts = _slices(place.size, self._most, self._prober.threads)
-            for cut, known in zip(cuts, own.known, strict=True):
-                yield Piece(own, join, tuples, out, before, cut, known)
-
     def _joined(self, piece: Piece) -> Iterator[OutputBatch | Piece]:
-        _, join, tuples, out, before, (begin, end), (ready, known) = piece
+        _, _, join, tuples, out, before, (begin, end), (ready, known) = piece
         found = self._found(join, tuples, (begin, end), ready, known)
         middle = min(max(begin, before), end)
         for _ in self._prober.walked(join, found, tuples, (begin, middle), out, emit=False):
