@@ -157,14 +157,19 @@ def _above(values: Floats) -> Singles:
     return np.nextafter(values.astype(np.float32), np.float32(np.inf))
 
 
+@jit
+def _scaled_by(length: Floats, value: Floats, row: Singles) -> None:
+    for i in range(length.size):
+        scale = 1.0 / length[i]
+        for c in range(value.shape[1]):
+            row[i, c] = value[i, c] * scale
+
+
 def _of_cosines(bound: float, value: Floats) -> Screen:
     """Return vectors of length 1: a proposal is the cosine, but for the error."""
     error, length = _error(value.shape[1]), np.sqrt(squares(value))
-    row = np.empty(value.shape, np.float32)
-    for begin in range(0, len(value), _ROWS):
-        part = slice(begin, begin + _ROWS)
-        row[part] = value[part] / length[part, None]
-    none = np.zeros(len(value))
+    row, none = np.empty(value.shape, np.float32), np.zeros(len(value))
+    _scaled_by(length, value, row)
     return Screen(COSINE, bound, row, none, _below(bound - error), bound + error, 0.0, length)
 
 
