@@ -66,8 +66,10 @@ def calibrated(
     (array([500., 200.]), True)
     """
     n = known.shape[0]
+    if n < _FEWEST:
+        return None
     scale = np.abs(known).mean(axis=0)
-    if n < _FEWEST or not (scale > 0).all():
+    if not (scale > 0).all():
         return None
     design = np.column_stack([np.ones(n), known / scale])
     weights = np.sqrt(1 - chance)

@@ -63,11 +63,13 @@ def test_what_is_known_of_slices_makes_averages_nearer_and_they_cover() -> None:
     assert len(told[1]) > 380
 
 
-def test_few_slices_and_those_that_tell_nothing_are_not_calibrated() -> None:
+def test_no_or_few_slices_and_those_that_tell_nothing_are_not_calibrated() -> None:
     rng = np.random.default_rng(2)
-    for n, known in ((19, rng.uniform(1, 2, (19, 1))), (30, np.zeros((30, 1)))):
+    for n, known in (
+        (0, np.zeros((0, 1))), (19, rng.uniform(1, 2, (19, 1))), (30, np.zeros((30, 1)))
+    ):  # fmt: skip
         values = rng.uniform(1, 2, (n, 2))
-        plain = Cell(np.zeros(2), values, np.ones(n), np.full(n, 0.1), 10.0 * n)
+        plain = Cell(np.array([7.0, 5.0]), values, np.ones(n), np.full(n, 0.1), 10.0 * n)
         own = plain._replace(known=(known, 11 * known.sum(axis=0)))
         assert answer(own, 0.95, average=True) == answer(plain, 0.95, average=True)
 
