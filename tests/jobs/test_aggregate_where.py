@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import operator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from estimate_cases import several_archives, streams, written
 import winnow
 from engine.runtime.errors import InputError, SpecError
 from engine.sampling.aggregates import parse_aggregate
+from engine.sampling.aggregates.where import Column, Condition
 
 WHERE = {
     "left.v > 1.5": lambda left, _: left["v"] is not None and left["v"] > 1.5,
@@ -86,6 +89,31 @@ def test_conditions_of_several_streams(tmp_path: Path) -> None:
     assert line["estimate"] == wanted > 0
     [line] = found[texts[3]].to_pylist()
     assert line["estimate"] == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "cells"),
+    [
+        (pa.uint64(), [2**64 - 1, 2**63, 0, None]),
+        (pa.int64(), [2**62 + 1, 2**53 + 1, -3, None]),
+        (pa.float64(), [1e300, 2.0, -0.5, None]),
+        (pa.float16(), [2.0, 0.5, -0.5, None]),
+        (pa.decimal128(38, 30), [Decimal(2), Decimal("-0.5"), Decimal(0), None]),
+        (pa.null(), [None, None]),
+    ],
+)
+@pytest.mark.parametrize("value", [2**64 - 1, 2**53 + 1, 2, -1, 1.5, 1e18])
+def test_numbers_compare_whatever_their_types_hold(
+    kind: pa.DataType, cells: list[Any], value: float
+) -> None:
+    for op, compare in ((">", operator.gt), ("<=", operator.le), ("=", operator.eq)):
+        found = Condition(Column(0, "v", "left"), op, value).holds(pa.array(cells, kind))
+        assert found.tolist() == [cell is not None and compare(cell, value) for cell in cells]
+
+
+def test_a_column_of_nulls_compares_with_no_text() -> None:
+    condition = Condition(Column(0, "v", "left"), "!=", "a")
+    assert not condition.holds(pa.nulls(3)).any()
 
 
 @pytest.mark.parametrize(

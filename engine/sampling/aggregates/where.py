@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -66,14 +67,25 @@ class Condition(NamedTuple):
         cells = cells if kind == cells.type else pc.cast(cells, kind)
         if self.op in (NULL, NOT_NULL):
             found = pc.is_null(cells) if self.op == NULL else pc.is_valid(cells)
+        elif pa.types.is_null(kind):
+            found = np.zeros(len(cells), np.bool_)
         else:
-            value = pa.scalar(self.value)
-            if isinstance(self.value, str) and not pa.types.is_string(kind):
-                value = value.cast(kind)
-            if pa.types.is_decimal(kind) and isinstance(self.value, float):
-                cells = as_float64(cells)
-            found = pc.fill_null(COMPARED[self.op](cells, value), fill_value=False)
+            compared = COMPARED[self.op](*self._comparable(cells, kind))
+            found = pc.fill_null(compared, fill_value=False)
         return np.array(found, np.bool_)
+
+    def _comparable(self, cells: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> tuple[Any, Any]:
+        """Return cells and the value as one type: theirs if it has the value, else float64."""
+        if isinstance(self.value, str):
+            value = pa.scalar(self.value)
+            return cells, value if pa.types.is_string(kind) else value.cast(kind)
+        family = families.family(kind)
+        if isinstance(self.value, bool | None) or family not in ("integer", "decimal", "float"):
+            return cells, pa.scalar(self.value)
+        if isinstance(self.value, int) and family != "float":
+            with contextlib.suppress(pa.ArrowInvalid, OverflowError):
+                return cells, pa.scalar(self.value, kind)
+        return as_float64(cells), pa.scalar(float(self.value))
 
 
 def all_hold(
