@@ -34,7 +34,7 @@ _FORMS = {
     "theta": "theta:NAME:COL, or theta:NAME:COL,COL",
     "cosine": "cosine:COL:T",
 }
-_BESIDE = re.compile(r"equi:(.+?),((?:cosine|distance|inner):.+)")
+_BESIDE = re.compile(r"equi:(.+?),((?:cosine|distance|inner|band|theta):.+)")
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,9 @@ class Predicate:
         if self.kind == "cosine" and not -1 <= self.bound <= 1:
             raise SpecError(f"bound {self.bound} of predicate cosine must be from -1 to 1")
         if not math.isfinite(self.bound) or (self.bound < 0 and self.kind != "cosine"):
-            raise SpecError(f"bound {self.bound} of predicate {self.kind} must be 0 or more")
+            raise SpecError(
+                f"bound {self.bound} of predicate {self.kind} must be 0 or more, and finite"
+            )
         if self.kind == "inner" and self.bound == 0:
             raise SpecError(
                 "bound 0 of predicate inner holds for any two tuples: give a number more than 0"
@@ -180,6 +182,11 @@ def parse_predicate(text: str) -> Predicate:
     """
     if beside := _BESIDE.fullmatch(text):
         equal, rest = beside.groups()
+        if rest.startswith(("band:", "theta:")):
+            raise SpecError(
+                f"--predicate is {text!r}: equi goes beside cosine, inner, and distance, which is "
+                "a band if it is of one number: write equi:COL,distance:COL:R"
+            )
         return replace(parse_predicate(rest), equal=_columns(equal, text, "equi"))
     kind, _, rest = text.partition(":")
     if kind not in KINDS:

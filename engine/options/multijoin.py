@@ -168,6 +168,11 @@ class MultiJoinOptions(JoinJob):
                 f"--order {','.join(self.loops.order)} must name each of the streams "
                 f"{', '.join(names)} once"
             )
+        if self.loops.order and self.harvest is None and self.loops.method == AUTO:
+            raise SpecError(
+                "--order is of P3's algorithms and of joins that shed load, and this one is by "
+                "--method auto: name another method, or leave it out"
+            )
 
     def _check_together(self) -> None:
         if self.harvest is not None and self.loops.method != AUTO:
