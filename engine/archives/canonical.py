@@ -26,6 +26,16 @@ def contiguous(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     return column
 
 
+def comparable(values: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+    """Return values in a type that Arrow sorts and encodes: no UUIDs and no small decimals."""
+    kind = values.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return pc.cast(values, kind.storage_type)
+    if pt.is_decimal(kind) and kind.bit_width < pa.decimal128(1).bit_width:
+        return pc.cast(values, pa.decimal128(kind.precision, kind.scale))
+    return values
+
+
 def _joined(column: pa.ChunkedArray) -> pa.Array:
     if column.num_chunks == 0:
         return pa.array([], column.type)

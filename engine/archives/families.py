@@ -46,7 +46,7 @@ def family(kind: pa.DataType) -> str:
         return "string"
     if pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind):
         return "binary"
-    return "binary" if pt.is_binary_view(kind) else str(kind)
+    return "binary" if pt.is_binary_view(kind) or kind == pa.uuid() else str(kind)
 
 
 def canonical_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | str:

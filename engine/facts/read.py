@@ -8,10 +8,9 @@ from itertools import count
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from engine.archives.canonical import LANE_SEED, canonical, codes, contiguous, same_rows
+from engine.archives.canonical import LANE_SEED, canonical, codes, comparable, contiguous, same_rows
 from engine.archives.normalise import decoded
 from engine.archives.rows import Rows
 from engine.archives.source import TABLE, Archive, check_unchanged
@@ -280,14 +279,15 @@ class _Reading:
 def _numbered(table: pa.Table, name: str) -> Ints:
     """Return a column as numbers, equal if and only if its cells are; null is a value."""
     try:
-        encoded = pc.dictionary_encode(contiguous(table.column(name)), null_encoding="encode")
+        values = comparable(contiguous(table.column(name)))
+        numbers = values.dictionary_encode(null_encoding="encode").indices
     except pa.ArrowNotImplementedError:
         kind = table.schema.field(name).type
         raise InputError(
             f"column {name} of the fact archive has type {kind}, which cannot tell facts apart: "
             "name the columns that do with --fact-id"
         ) from None
-    return np.asarray(encoded.indices.to_numpy()).astype(np.int64)
+    return np.asarray(numbers.to_numpy()).astype(np.int64)
 
 
 def _coarser(ticks: Ints, factor: int) -> Ints:

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
+from engine.archives.canonical import comparable
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.aggregates import layout
@@ -159,9 +160,9 @@ class _Cells:
 
 def in_order(table: pa.Table, keys: int) -> pa.Table:
     """Sort an aggregate's table by window, then by its groups: by its first columns."""
-    named = [
-        name
+    columns = {
+        name: comparable(table[name])
         for name in table.column_names[: keys + 1]
         if not pt.is_null(table.schema.field(name).type)
-    ]
-    return table.take(pc.sort_indices(table, [(name, "ascending") for name in named]))
+    }
+    return table.take(pc.sort_indices(pa.table(columns), [(name, "ascending") for name in columns]))

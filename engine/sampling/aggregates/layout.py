@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
+from engine.archives.canonical import comparable
 from engine.archives.families import plain_type
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.key_table import KeyTable
@@ -213,7 +214,7 @@ class _Codes:
     def intern(self, column: pa.Array) -> NDArray[np.int32]:
         raw = _bits(column)
         if raw is None:
-            coded = column.dictionary_encode(null_encoding="encode")
+            coded = comparable(column).dictionary_encode(null_encoding="encode")
             seen = self._seen
             known = [seen.setdefault(v, len(seen)) for v in coded.dictionary.to_pylist()]
             indices = coded.indices.to_numpy(zero_copy_only=False)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -135,6 +137,33 @@ def test_outputs_are_counted_alone(
                 take(found)
     with pytest.raises(SpecError, match="count_only keeps no outputs, and out is where"):
         replay(*tables, count_only=True, out=tmp_path / "out", **TIMED)
+
+
+def test_uuids_are_keys_and_groups(tables: list[pa.Table]) -> None:
+    def with_uuids(table: pa.Table) -> pa.Table:
+        keys = [None if key is None else UUID(int=key).bytes for key in table["k"].to_pylist()]
+        prices = pa.array([Decimal(1), None] * (len(keys) // 2), pa.decimal64(9, 2))
+        at = table.schema.get_field_index("k")
+        return table.set_column(at, "k", pa.array(keys, pa.uuid())).append_column("price", prices)
+
+    named = [*map(with_uuids, tables)]
+    kept, found = replay(*tables, **TIMED), replay(*named, **TIMED)
+    ids = ["left_row", "right_row", "ts"]
+    assert found.outputs.select(ids).equals(kept.outputs.select(ids))
+    assert found.outputs.schema.field("left_k").type == pa.uuid()
+    whole = {name: TIMED[name] for name in ("on", "time", "window")} | {"fraction": 1}
+    by_key, price = "count(*) by right.k", "count(*) by left.price"
+    plain = the_package.sample(*tables, **whole, aggregates=by_key).aggregates[by_key]
+    groups = the_package.sample(*named, **whole, aggregates=[by_key, price]).aggregates
+    assert groups[by_key]["estimate"].equals(plain["estimate"])
+    assert groups[price]["left.price"].to_pylist() == [Decimal(1), None]
+    facts = named[0].select(["k"]).append_column("n", pa.array(range(len(named[0]))))
+    facts = facts.filter(facts["k"].is_valid())
+    looked = the_package.lookup(named[1], facts, on="k", time="t")
+    first = tables[0]["k"].to_pylist()
+    assert looked.outputs.num_rows == sum(
+        first.count(key) for key in tables[1]["k"].to_pylist() if key is not None
+    )
 
 
 def test_payload_keeps_its_types(case: Streams, tables: list[pa.Table]) -> None:
