@@ -69,7 +69,7 @@ def winnow_named(folder: Path, policy: str, options: dict[str, Any]) -> Any:
 
 def test_stretches_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setattr(stretches, "ROWS", 40)
-    monkeypatch.setattr(run, "TUPLES", 150_000)
+    monkeypatch.setattr(run, "TUPLES", 70_000)
     monkeypatch.setattr(run, "TUPLES_A_ROW", 4)
     bursty(tmp_path)
     found = winnow(tmp_path, policy=None, window=40, memory="10%", out=tmp_path / "out")

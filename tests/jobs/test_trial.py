@@ -74,6 +74,16 @@ def bursty(folder: Path, rows: int = 8_000, seed: int = 3) -> Path:
     return folder
 
 
+def sparse(folder: Path) -> Path:
+    """Write streams whose keys hardly ever meet."""
+    rng = np.random.default_rng(4)
+    for side in ("left", "right"):
+        own = {"t": np.sort(rng.integers(0, 8_000, 4_000)), "k": rng.integers(0, 30_000, 4_000),
+               "i": rng.exponential(1.0, 4_000)}  # fmt: skip
+        pq.write_table(pa.table(own), folder / f"{side}.parquet")
+    return folder
+
+
 def test_a_whole_trial_finds_what_a_sweep_does(tmp_path: Path) -> None:
     job = opened(drifting(tmp_path))
     memories = ("12", "30")
@@ -277,11 +287,7 @@ def test_few_tuples_try_every_policy_with_one_split_and_the_best_with_all(tmp_pa
 @pytest.mark.usefixtures("short_stretches")
 def test_few_outputs_do_not_decide_against_the_favoured(tmp_path: Path) -> None:
     """Each of what stretches see by chance would be chosen in some seed, if none is favoured."""
-    rng = np.random.default_rng(4)
-    for side in ("left", "right"):
-        own = {"t": np.sort(rng.integers(0, 8_000, 4_000)), "k": rng.integers(0, 30_000, 4_000),
-               "i": rng.exponential(1.0, 4_000)}  # fmt: skip
-        pq.write_table(pa.table(own), tmp_path / f"{side}.parquet")
+    sparse(tmp_path)
     job = opened(tmp_path, window=60)
     layout, few = job.laid_out("5%"), 4 * sum(job.lanes.rows)
     trials = [run_trial(layout, job.lanes, seed=seed, tuples=few) for seed in range(8)]
@@ -296,11 +302,30 @@ def test_few_outputs_do_not_decide_against_the_favoured(tmp_path: Path) -> None:
     assert advice["outputs"] is doubt(advice) is None
 
 
+@pytest.mark.usefixtures("short_stretches")
+def test_few_outputs_let_the_favoured_and_others_be_replayed_on_everything(tmp_path: Path) -> None:
+    job = opened(sparse(tmp_path), window=60)
+    layout, tuples = job.laid_out("5%", "10%"), 12 * sum(job.lanes.rows)
+    every = run_trial(layout, job.lanes).found
+    for seed in range(6):
+        trial = run_trial(layout, job.lanes, seed=seed, tuples=tuples)
+        assert trial.exact
+        assert trial.replayed <= tuples
+        for tried, whole in zip(trial.found, every, strict=True):
+            truth = {one.candidate: one.importance_recall for one in whole}
+            (favoured,) = (own for one, own in truth.items() if one[:2] == FAVOURED)
+            assert tried[0].importance_recall == truth[tried[0].candidate]
+            assert tried[1].importance_recall == truth[tried[1].candidate]
+            assert tried[0].importance_recall >= favoured
+
+
 def test_what_is_better_than_by_chance_is_chosen(tmp_path: Path) -> None:
     layout = opened(drifting(tmp_path)).laid_out("12")
     cells = {place.candidate[:2]: cell for cell, place in enumerate(layout.places)}
     other, favoured = cells["age", "even"], cells[FAVOURED]
-    for seen, first in ((100.0, favoured), (10_000.0, other), (math.inf, other)):
+    for seen, first in (
+        (100.0, favoured), (1000.0, favoured), (10_000.0, other), (math.inf, other),
+    ):  # fmt: skip
         known = {other: Pair(*(exactly(0.35, 1.0),) * 2, seen),
                  favoured: Pair(*(exactly(0.3, 1.0),) * 2, seen)}  # fmt: skip
         assert best_of(layout, known, IMPORTANCE)[0] == first

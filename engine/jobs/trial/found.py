@@ -16,6 +16,8 @@ from engine.options.budget import POOLED
 FAVOURED = ("yield", str(POOLED))
 """The policy and split that are best most often: taken unless another is better than chance makes
 it, and replayed as far as the best are, so that chance does not leave it out."""
+ERRORS = 2.0
+"""Standard errors by which it is to be better: the best of many is better than it should be."""
 IMPORTANCE, RECALL = MEASURES = ("importance_recall", "recall")
 
 
@@ -123,14 +125,14 @@ def best_of(
 
 
 def _noise(one: Pair, other: Pair, measure: str) -> float:
-    """Return by how much two recalls differ by chance, about: a standard error.
+    """Return by how much two recalls differ by chance, at most about: `ERRORS` standard errors.
 
     Outputs that only one of two candidates finds come as those of a Poisson process. There are no
     more of them than both find together, and than both miss. Importances that differ as those of
     an exponential distribution do make the variance twice as large.
     """
     both, seen = one.reached(measure).value + other.reached(measure).value, max(1.0, one.seen)
-    return math.sqrt(2.0 * max(min(both, 2.0 - both), 1.0 / seen) / seen)
+    return ERRORS * math.sqrt(2.0 * max(min(both, 2.0 - both), 1.0 / seen) / seen)
 
 
 def ranked(

@@ -13,10 +13,19 @@ from engine.jobs.frame import JobLanes
 from engine.jobs.sweep.cells import Exact, deal
 from engine.jobs.sweep.task import SweepOutcome, SweepTask, sweep_lane
 from engine.jobs.trial.estimate import estimated
-from engine.jobs.trial.found import IMPORTANCE, Counted, Pair, Trial, best_of, ranked, whole
+from engine.jobs.trial.found import (
+    FAVOURED,
+    IMPORTANCE,
+    Counted,
+    Pair,
+    Trial,
+    best_of,
+    ranked,
+    whole,
+)
 from engine.jobs.trial.layout import TrialLayout
 from engine.jobs.trial.lead_in import after_lead_in, learns
-from engine.jobs.trial.screened import FINALISTS, finals, memories_of, screens, with_all
+from engine.jobs.trial.screened import finalists, finals, memories_of, screens
 from engine.jobs.trial.stretches import STAGE, Stretch, affordable, cost_of, drawn
 from engine.runtime.randomness import uniforms
 from gpu_kernels.philox import PURPOSE_STRETCH
@@ -30,6 +39,12 @@ WEIGHTS = {"yield": 3, "age": 2}
 """Tuples that one of a policy counts as; 1 of the others."""
 MORE = (4, 2, 1)
 """Draws of the last round for each of the first: the first of these that can be afforded."""
+DUEL = WEIGHTS[FAVOURED[0]] + 1
+"""What the favoured and another candidate count as."""
+SCREENING = 8
+"""The first round has one of so many tuples, at least, where the last can replay everything."""
+FINAL = 16
+"""Tuples for each of the archive that it then leaves to the last round, unless it has half."""
 
 
 def most_tuples(lanes: JobLanes) -> int:
@@ -62,9 +77,10 @@ def run_trial(
     -----
     Where that allows, every candidate is replayed on everything. If not, two rounds share it
     (successive halving). The first replays the candidates with one estimator on a few stretches;
-    with one of several memories where they would be too few, and then with one split a policy. The
-    second replays the best of them on everything, or, where that takes more, a quarter of them on
-    more stretches; with all memories, splits and estimators. As long as it can be afforded, half of
+    with one of several memories where they would be too few, and then with one split a policy. It
+    is short where the second can replay the favoured and others on everything: on short stretches
+    chance chooses. Where even two take more, the second replays a quarter of them on more
+    stretches, with all memories, splits and estimators. As long as it can be afforded, half of
     those are then replayed on twice as many. Stretches are drawn systematically with probability
     by their work. Where windows are so long that not even one stretch can be afforded, the first
     policies of the list are replayed on everything.
@@ -90,9 +106,15 @@ class _Rounds:
         every, span = self._every, self._lanes.prepared.span
         if span is None or self._fits(every, self._tuples):
             return self._trial(whole(self._replays.whole(every)), every)
+        memories = len(memories_of(self._layout, every))
+        duel, final = (weight * memories * self._cost for weight in (DUEL, FINAL))
+        first, least = self._tuples / 2, self._tuples / SCREENING
+        settled = duel <= self._tuples - least
+        if settled:
+            first = min(first, max(least, self._tuples - final))
         for screen in self._screens:
             stretches, number = affordable(
-                self._lanes, self._layout.exact, self._weights(screen.cells), self._tuples / 2
+                self._lanes, self._layout.exact, self._weights(screen.cells), first
             )
             if number >= screen.least:
                 break
@@ -102,8 +124,8 @@ class _Rounds:
         left = self._tuples - self._on(stretches, some, screen.cells)
         self._replays.on(stretches, some, screen.cells)
         known = self._estimated(screen.cells, stretches, some)
-        best = with_all(self._layout, self._best(known, FINALISTS), screen)
-        if self._fits(best, left):
+        best = self._affordable(finalists(self._layout, known, self._measure, screen), left)
+        if settled and len(best) > memories:
             known |= whole(self._replays.whole(best))
             return self._trial(known, best, some)
         for best, more in product(finals(self._layout, known, self._measure, screen), MORE):
@@ -151,13 +173,19 @@ class _Rounds:
 
     def _first_of_list(self) -> Trial:
         """Replay on everything as many policies, with a split each, as can be afforded; or one."""
+        cells = self._screens[-1].cells
+        chosen = self._affordable(cells, self._tuples) or self._affordable(cells[:1], math.inf)
+        return self._trial(whole(self._replays.whole(chosen)), chosen)
+
+    def _affordable(self, cells: Iterable[int], tuples: float) -> list[int]:
+        """Return those that can be replayed on everything, with all memories, the first first."""
         chosen: list[int] = []
-        for cell in self._screens[-1].cells:
+        for cell in cells:
             own = self._layout.places[cell].candidate
             more = [at for at in self._every if self._layout.places[at].candidate == own]
-            if not chosen or self._fits([*chosen, *more], self._tuples):
+            if more[0] not in chosen and self._fits([*chosen, *more], tuples):
                 chosen += more
-        return self._trial(whole(self._replays.whole(chosen)), chosen)
+        return chosen
 
     def _estimated(
         self, cells: Sequence[int], stretches: Sequence[Stretch], draws: Sequence[int]

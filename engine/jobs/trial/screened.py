@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from engine.jobs.trial.found import Pair, best_of
@@ -12,8 +13,10 @@ from engine.options.budget import POOLED
 
 FEW = 3
 """Stretches drawn for the first round, at least, if candidates are tried with one memory."""
-FINALISTS = 3
-"""Candidates with each memory that the last round replays, if it can be afforded."""
+FINALISTS = 6
+"""Candidates with each memory that the last round replays on everything, if it can be afforded."""
+BEST = 3
+"""Those of them that it replays with all estimators; and on stretches, if it can be afforded."""
 QUARTER = 4
 """Part of the candidates that the last round replays on stretches."""
 
@@ -70,12 +73,20 @@ def with_all(layout: TrialLayout, cells: Sequence[int], screen: Screen) -> list[
     ]
 
 
+def finalists(
+    layout: TrialLayout, known: Mapping[int, Pair], measure: str, screen: Screen
+) -> list[int]:
+    """Return what is to be replayed on everything, the most promising first."""
+    best = [best_of(layout, known, measure, count) for count in range(1, FINALISTS + 1)]
+    return [*chain.from_iterable(best), *with_all(layout, best[BEST - 1], screen)]
+
+
 def finals(
     layout: TrialLayout, known: Mapping[int, Pair], measure: str, screen: Screen
 ) -> Iterator[list[int]]:
     """Yield what the second round may replay on stretches, what takes most first."""
     memories = memories_of(layout, screen.cells)
-    quarter = max(FINALISTS, len(screen.cells) // len(memories) // QUARTER)
+    quarter = max(BEST, len(screen.cells) // len(memories) // QUARTER)
     for count in range(quarter, 0, -1):
         yield with_all(layout, best_of(layout, known, measure, count), screen)
     best = best_of(layout, known, measure, 1)
