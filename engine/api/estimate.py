@@ -8,7 +8,7 @@ from typing import Any, Unpack, overload
 import pyarrow as pa
 
 from engine.api.files import ORDER, Files, in_files
-from engine.api.frames import Frame
+from engine.api.frames import Frame, by_name
 from engine.api.keywords import lists, takes
 from engine.api.result import Result, kind_of, moments
 from engine.api.tables import check_columns, temporary
@@ -160,7 +160,7 @@ def _of_several(
     EstimateFound
     """
     given = ESTIMATE_STREAMS.from_keywords(options)
-    times = by_stream("time", given.get("time"), list(streams))
+    times = by_stream("time", given.get("time"), list(by_name(streams)))
     with temporary(ORDER) as folder:
         files = in_files(streams, times, folder)
         asked = estimate_streams_of(files.paths, _on(given, files, {}))

@@ -269,9 +269,12 @@ def by_name(streams: Mapping[str, T]) -> Mapping[str, T]:
     Raises
     ------
     SpecError
-        If they have no names.
+        If they have no names, or one that is no text.
     """
     if isinstance(streams, Mapping):
+        for name in streams:
+            if not isinstance(name, str):
+                raise SpecError(f"{name!r} is no name for a stream: give text, such as 'a'")
         return streams
     raise SpecError(
         f"streams is {_kind(streams)}: give a mapping of names to streams, such as "

@@ -94,8 +94,8 @@ def _of_family(name: str, left: pa.DataType, right: pa.DataType) -> pa.DataType 
     }
     return known.get(
         name,
-        "such columns cannot be joined on: use integers, strings, binary, booleans, dates, "
-        "timestamps or decimals",
+        "such columns cannot be joined on: use integers, strings, binary, UUIDs, booleans, "
+        "dates, timestamps or decimals",
     )
 
 

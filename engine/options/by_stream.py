@@ -11,9 +11,9 @@ REST = ""
 """In a mapping by stream: the value of all streams that it does not name."""
 
 
-def check_name(name: object, reserved: Sequence[str]) -> None:
+def check_name(name: str, reserved: Sequence[str]) -> None:
     """Raise `SpecError` if the name is unsuitable for a stream in outputs and reports."""
-    if not (isinstance(name, str) and name.isidentifier()) or name in reserved:
+    if not name.isidentifier() or name in reserved:
         raise SpecError(
             f"{name!r} is no name for a stream: a name has letters, digits and _, and is none of "
             f"{', '.join(reserved)}"

@@ -640,3 +640,16 @@ def test_files_that_say_differently_whether_a_column_has_nulls(tmp_path: Path) -
     whole = winnow.lookup(LEFT.slice(0, 3 * (ROWS // 3)), RIGHT.slice(0, 3 * (ROWS // 3)),
                           on="item", time="at", fact_on="item")  # fmt: skip
     assert looked.report.matched == whole.report.matched > 0
+
+
+def test_streams_are_named_by_text() -> None:
+    one = pa.table({"t": [1], "k": [1]})
+    join = {"time": "t", "window": 1}
+    tasks: list[tuple[Callable[..., Any], dict[str, Any]]] = [
+        (winnow.multijoin, {"predicate": "equi:k"}),
+        (winnow.estimate, {"predicate": "equi:k"}),
+        (winnow.replay_streams, {"fact": one, "on": "k"}),
+    ]
+    for task, more in tasks:
+        with pytest.raises(SpecError, match="1 is no name for a stream: give text"):
+            task({1: one, "b": one}, **join, **more)
