@@ -358,7 +358,7 @@ def test_python_refuses_what_is_no_join() -> None:
         multijoin(tables, **(given | {"time": "x"}))
     with pytest.raises(SpecError, match="predicate is missing: give one"):
         multijoin(tables, time="t", window=3)
-    with pytest.raises(SpecError, match=r"predicate is a function: register it, as in engine\.reg"):
+    with pytest.raises(SpecError, match=r"predicate is a function: register it, as in winnow\.reg"):
         multijoin(tables, **(given | {"predicate": lambda a, b: a < b}))
     with pytest.raises(SpecError, match="window is given for stream 'd'"):
         multijoin(tables, **(given | {"window": {"d": 3}}))
