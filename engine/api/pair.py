@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from engine.api.frames import Frame, in_arrow
-from engine.api.result import Outputs, kind_of, moments
+from engine.api.result import Outputs, kind_of
 from engine.api.tables import Tables, set_aside, staged, temporary
+from engine.archives.moments import time_type
 from engine.jobs.output import write_file
 from engine.options.command import Given
 from engine.options.replay import JobOptions
@@ -25,8 +26,8 @@ class Pair(NamedTuple):
     files: Given
     unit: str | None
     """What one tick is, where the files do not say it."""
-    time: pa.DataType
-    """Of the left stream's column of times."""
+    time: pa.DataType | None
+    """Of the left stream's column of times; None of an archive, whose zone the report has."""
     kept: Place | None
     """Folder that was asked for."""
 
@@ -38,7 +39,13 @@ class Pair(NamedTuple):
 
     def moments(self, report: Mapping[str, Any]) -> pa.DataType:
         """Return the type of times."""
-        return moments(report["window"]["tick"], self.time)
+        return time_type(report["window"]["tick"], self._zone(report))
+
+    def _zone(self, report: Mapping[str, Any]) -> str | None:
+        if self.time is None:
+            zone: str | None = report["window"]["zone"]
+            return zone
+        return getattr(self.time, "tz", None)
 
     def settle(
         self, found: Outputs, report: dict[str, Any], times: str = "ts"
@@ -64,7 +71,7 @@ class Pair(NamedTuple):
         """Say in the report what one tick is, and where outputs were asked to be."""
         report["out"] = None if self.kept is None else str(self.kept)
         report["window"]["tick"] = self.unit or report["window"]["tick"]
-        report["window"]["zone"] = getattr(self.time, "tz", None)
+        report["window"]["zone"] = self._zone(report)
 
 
 @contextmanager
@@ -76,6 +83,7 @@ def pair_of(left: Frame, right: Frame, given: Given, job: Any) -> Iterator[Pair]
     with temporary() as folder:
         tables, files, unit = staged(*sides, given, folder, job_of=job)
         options: JobOptions = job(files)
-        source = files["left"] if tables.left is None else tables.left
-        time = kind_of(source, "left", options.left_roles.time)
+        time = None
+        if tables.left is not None:
+            time = kind_of(tables.left, "left", options.left_roles.time)
         yield Pair(tables, files, unit, time, given.get("out"))
