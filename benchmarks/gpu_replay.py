@@ -134,7 +134,7 @@ def on_cpu(work: Workload, replay: Setting, *, plan: RetentionPlan | None = None
         replay.settings, replay.profile, replay.budget, curves=replay.curves, emit=False, plan=plan,
         key_links=columns.key_links,
     )  # fmt: skip
-    ready = Ready(drawn(work, replay)) if replay.settings.samples else Ready()
+    ready = Ready(drawn(work, replay)) if replay.settings.samples else None
     for _ in lane.push(left, columns.left.key, right, columns.right.key, columns.keys, ready):
         raise AssertionError
     return lane

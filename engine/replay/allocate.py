@@ -13,6 +13,8 @@ from engine.replay import age_groups, layout
 from engine.replay.layout import Arrivals, Memory, Outputs, Window
 from engine.runtime.aligned import aligned
 from engine.runtime.jit import NONE, Floats, Ints, Records
+from engine.runtime.randomness import uniforms
+from engine.runtime.streams import LEFT, RIGHT, StreamBatch
 from engine.value_model.estimate import Valued
 
 
@@ -134,7 +136,7 @@ def first_outputs(out: Outputs, n: int) -> Outputs:
 
 
 class Ready(NamedTuple):
-    """Results that replays of one lane share."""
+    """What is computed of a batch before its replay, or once for several."""
 
     draws: tuple[Floats, Floats] | None = None
     """(left, right) or None. The batch's uniforms, for a policy that draws; the priorities, for one
@@ -144,6 +146,11 @@ class Ready(NamedTuple):
     the batch, and the batch; from the first push on."""
     valued: Valued | None = None
     """For a policy that ranks by the tuples' own values."""
+
+
+def drawn(purpose: int, seed: int, left: StreamBatch, right: StreamBatch) -> tuple[Floats, Floats]:
+    """Return the uniforms of both sides' rows."""
+    return uniforms(seed, purpose, LEFT, left.row), uniforms(seed, purpose, RIGHT, right.row)
 
 
 def parts_of(

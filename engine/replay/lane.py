@@ -18,6 +18,7 @@ from engine.replay import kernel, layout
 from engine.replay.allocate import (
     Ready,
     SlidingWindow,
+    drawn,
     empty_keys,
     empty_outputs,
     first_outputs,
@@ -32,13 +33,10 @@ from engine.replay.renumber import carry_counts, renumbered
 from engine.replay.settings import ReplaySettings, arrival_callback, now_callback
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import NONE, Floats, Ints, Records
-from engine.runtime.randomness import uniforms
 from engine.runtime.streams import StreamBatch
 from engine.value_model.estimate import estimate_of
 from gpu_kernels import pool
 from gpu_kernels.philox import PURPOSE_PRIORITY
-
-_NOTHING_READY = Ready()
 
 
 class LaneReplay:
@@ -128,7 +126,7 @@ class LaneReplay:
         policy = settings.the_policy
         self._at_arrival = arrival_callback(policy)
         self._now = now_callback(policy, settings.parameters)
-        self._draws = settings.draws and plan is None
+        self._draws = settings.draws and not settings.samples and plan is None
 
     def push(
         self,
@@ -137,7 +135,7 @@ class LaneReplay:
         right: StreamBatch,
         right_ids: NDArray[np.int32],
         keys: int,
-        ready: Ready = _NOTHING_READY,
+        ready: Ready | None = None,
     ) -> Iterator[Outputs]:
         """Replay a batch, cut at instants, and yield its output tuples as they fill the arrays.
 
@@ -149,8 +147,8 @@ class LaneReplay:
             Dense key ids, less than `keys`.
         keys : int
             Number of ids given out so far.
-        ready : Ready
-            What need not be computed again.
+        ready : Ready, optional
+            What has been computed of the batch: by `ready`, or for several replays at once.
 
         Yields
         ------
@@ -158,9 +156,8 @@ class LaneReplay:
             Views, valid until the next is asked for; none when only counting.
         """
         self._grow(keys)
+        ready = ready or self.ready(left, right)
         valued = ready.valued
-        if valued is None and self._estimate is not None:
-            valued = self._estimate.push(left, right)
         draws = ready.draws or (None, None) if valued is None else valued.values
         arrivals = (
             self._arrivals(0, left, left_ids, draws[0]),
@@ -187,6 +184,17 @@ class LaneReplay:
                     yield first_outputs(self._out, written)
                 elif not done:
                     self._out = empty_outputs(2 * self._out.ts.size + 1024, facts=self._facts)
+
+    def ready(self, left: StreamBatch, right: StreamBatch) -> Ready:
+        """Return what no join memory changes of a batch, for `push`; batch by batch, in order.
+
+        In any thread: the batches before may still be under way.
+        """
+        seed = self.settings.seed
+        return Ready(
+            drawn(PURPOSE_PRIORITY, seed, left, right) if self._draws else None,
+            valued=None if self._estimate is None else self._estimate.push(left, right),
+        )
 
     def _slid(
         self, arrivals: tuple[Arrivals, Arrivals], ready: tuple[Window, ...]
@@ -265,8 +273,6 @@ class LaneReplay:
                 f"policy {self.settings.policy} ranks tuples by what is drawn from their sizes: "
                 "give their priorities (engine.sampling.sizes)"
             )
-        elif draw is None and self._draws:
-            draw = uniforms(self.settings.seed, PURPOSE_PRIORITY, side, batch.row)
         elif draw is None:
             draw = np.empty(n)
         return Arrivals(
@@ -312,8 +318,3 @@ class LaneReplay:
         return tuple(  # type: ignore[return-value]
             np.sort(memory.slots["row"][memory.slots["seq"] != NONE]) for memory in self._memories
         )
-
-    @property
-    def residents(self) -> tuple[int, int]:
-        """Tuples in each join memory now."""
-        return int(self._memories[0].n[layout.COUNT]), int(self._memories[1].n[layout.COUNT])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from queue import Queue
@@ -153,6 +153,15 @@ def ordered_map(
     """Yield the chunks of all parts in order, computed by `workers` threads."""
     with ThreadPoolExecutor(workers, **as_here()) as pool:
         yield from ordered_on(pool, source, parts, workers)
+
+
+def ahead(source: Callable[[], Iterator[T]]) -> Generator[T]:
+    """Yield items that a thread makes while those before are used; one waits at most.
+
+    To be closed, so that the thread ends where not all are taken.
+    """
+    with ThreadPoolExecutor(1, **as_here()) as pool:
+        yield from ordered_on(pool, lambda make: make(), (source,), 1, buffered=1)
 
 
 def ordered_on(

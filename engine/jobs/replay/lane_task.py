@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,14 +24,18 @@ from engine.jobs.output import id_columns
 from engine.jobs.part import FactColumns, LanePart, MemberPayload, beside
 from engine.lanes.facts import FactFile
 from engine.lanes.profile import LaneProfile
-from engine.lanes.reader import LaneFiles, lane_batches
+from engine.lanes.reader import BATCH_ROWS, LaneBatch, LaneFiles, lane_batches
 from engine.policies import age
+from engine.replay.allocate import Ready
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
 from engine.replay.ranks import RetentionPlan
 from engine.replay.settings import ReplaySettings
+from engine.runtime.executors import ahead
 from engine.runtime.uris import Place
 from gpu_kernels.devices import Choice
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -114,7 +120,8 @@ def replay_lane(
     """Replay a lane within its budget, by its policy or by a plan, beside the exact count if asked.
 
     What the exact join comes to is looked up where an earlier replay within the same windows has
-    counted it. Memory is bounded by the windows, the budget and a batch, never by the lane.
+    counted it. Memory is bounded by the windows, the budget and a few batches, never by the lane:
+    one thread reads, one joins, one writes.
 
     Parameters
     ----------
@@ -161,25 +168,10 @@ def replay_lane(
     )
     number = None if task.slice is None else task.slice.number
     part = None if task.out is None else LanePart(task.out, task.files.lane, number)
-    members = MemberPayload(windows) if emit and task.payload else None
-    facts = None
-    if emit and isinstance(task.files.facts, FactFile):
-        facts = FactColumns(task.files.facts, task.payload)
-    files = task.files.left, task.files.right
-    between = None if task.slice is None else task.slice.read(windows)
-    for batch in lane_batches(*files, payload=task.payload, between=between):
-        ids = keys.intern(batch.left, batch.right)
-        exact.push(batch, ids, keys)
-        if members is not None:
-            members.arrive(batch)
-        written: Iterator[Outputs] = iter(())
-        if replay is not None:
-            written = replay.push(batch.left, ids[0], batch.right, ids[1], keys.size)
-        elif rows is not None:
-            written = rows.push(batch.left, batch.right)
-        for out in written:
+    with closing(_apart(task, partial(_joined, task, keys, exact, replay, rows))) as tables:
+        for table in tables:
             if part is not None:
-                part.write(_rows_of(out, members, facts))
+                part.write(table)
     if isinstance(keys, LaneKeys):
         exact.store(keys.complete, keys.counts)
     result = exact.tally
@@ -202,6 +194,46 @@ def replay_lane(
         None if part is None else part.schema,
         keys.size if settings.estimator == "history" else 0,
     )
+
+
+def _joined(
+    task: ReplayTask, keys: LaneKeys | FactKeys, exact: Counting | Uncounted,
+    replay: LaneReplay | None, rows: ExactRows | None,
+) -> Generator[pa.Table]:  # fmt: skip
+    """Yield output tuples as they are written, while both joins go through the lane."""
+    payload = task.out is not None and task.payload
+    members = MemberPayload(task.settings.windows) if payload else None
+    facts = None
+    if task.out is not None and isinstance(task.files.facts, FactFile):
+        facts = FactColumns(task.files.facts, payload)
+    with closing(_apart(task, partial(_arriving, task, replay))) as arriving:
+        for batch, ready in arriving:
+            ids = keys.intern(batch.left, batch.right)
+            exact.push(batch, ids, keys)
+            if members is not None:
+                members.arrive(batch)
+            written: Iterator[Outputs] = iter(())
+            if replay is not None:
+                written = replay.push(batch.left, ids[0], batch.right, ids[1], keys.size, ready)
+            elif rows is not None:
+                written = rows.push(batch.left, batch.right)
+            for out in written:
+                yield _rows_of(out, members, facts)
+
+
+def _arriving(
+    task: ReplayTask, replay: LaneReplay | None
+) -> Generator[tuple[LaneBatch, Ready | None]]:
+    """Yield a lane's batches, with what a replay computes of them before their turn."""
+    between = None if task.slice is None else task.slice.read(task.settings.windows)
+    files = task.files.left, task.files.right
+    for batch in lane_batches(*files, payload=task.payload, between=between):
+        yield batch, None if replay is None else replay.ready(batch.left, batch.right)
+
+
+def _apart(task: ReplayTask, source: Callable[[], Generator[T]]) -> Generator[T]:
+    """Yield what a thread makes of a lane, ahead of its use, unless that is one batch."""
+    return ahead(source) if task.rows > BATCH_ROWS else source()
 
 
 def counted_file(task: ReplayTask) -> CountedFile | None:
@@ -236,7 +268,7 @@ def _exact(
 
 def _rows_of(out: Outputs, members: MemberPayload | None, facts: FactColumns | None) -> pa.Table:
     """Return output tuples as they are written, with the payload of their members."""
-    table = id_columns(out)
+    table = id_columns(Outputs._make(own.copy() for own in out))  # their arrays are used again
     if facts is not None:
         table = table.add_column(2, "fact_row", pa.array(facts.rows[out.fact]))
     if members is not None:

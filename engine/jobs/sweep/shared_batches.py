@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from engine.facts.key_links import KeyLinks
 from engine.lanes.reader import LaneFiles, lane_batches
 from engine.models.frequency import lane_counts
+from engine.replay.allocate import drawn
 from engine.replay.layout import Window
 from engine.runtime.key_table import IDLE, KeyTable
-from engine.runtime.randomness import uniforms
 from engine.runtime.streams import StreamBatch
 from engine.sampling.sizes import SizeRule, Sizing, tuple_sizes
 from engine.value_model.estimate import Terms, Valued, estimate_of
@@ -105,7 +105,7 @@ class SharedBatches:
         renumbered = self._dropped()
         ids, size = self._interned(left, right)
         windows = self._slide((left, right), ids, renumbered)
-        draws = {seed: _draws(*seed, left, right) for seed in self._wants.seeds}
+        draws = {seed: drawn(*seed, left, right) for seed in self._wants.seeds}
         valued = {terms: estimate.push(left, right) for terms, estimate in self._estimates.items()}
         sizes = {sizing: _sizes(rule, left, right) for sizing, rule in self._rules.items()}
         return Shared(left, right, *ids, size, renumbered, draws, windows, valued, sizes)
@@ -171,10 +171,6 @@ class SharedBatches:
             begin = int(np.searchsorted(window.ts, now - length))
             self._windows[side, length] = Window(window.ts[begin:], window.key[begin:])
         return slid
-
-
-def _draws(purpose: int, seed: int, left: StreamBatch, right: StreamBatch) -> Draws:
-    return uniforms(seed, purpose, 0, left.row), uniforms(seed, purpose, 1, right.row)
 
 
 def _sizes(rule: SizeRule, left: StreamBatch, right: StreamBatch) -> Draws:

@@ -1,0 +1,71 @@
+"""Lanes that one thread reads, one joins and one writes: the rows and figures of one thread."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from spark_cases import figures, replayed, write
+
+from engine.jobs.part import LanePart
+from engine.jobs.replay import lane_task
+from engine.runtime.errors import OutputError
+
+
+def drawn(seed: int) -> pa.Table:
+    """Return a stream with ties in time."""
+    rng = np.random.default_rng(seed)
+    ts = np.sort(rng.integers(0, 800, 900))
+    return pa.table({
+        "t": ts, "k": rng.zipf(1.5, 900) % 20, "i": rng.integers(1, 9, 900) / 8, "p": rng.random(900),
+    })  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write(tmp_path, drawn(1), drawn(2))
+
+
+def in_small_batches(patch: pytest.MonkeyPatch, *, apart: bool) -> None:
+    """Read batches of 50 rows, and have them read, joined and written on threads or on one."""
+    patch.setattr(lane_task, "lane_batches", partial(lane_task.lane_batches, batch_rows=50))
+    patch.setattr(lane_task, "BATCH_ROWS", 0 if apart else 10**9)
+
+
+@pytest.mark.parametrize("policy", ["yield", "rand", "prob", None])
+def test_threads_give_the_rows_and_figures_of_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, policy: str | None
+) -> None:
+    given = {"lanes": 1, "window": 60, "memory": policy and 40, "policy": policy or "auto"}
+    with monkeypatch.context() as patch:
+        in_small_batches(patch, apart=False)
+        whole, report = replayed(folder, **given)
+    in_small_batches(monkeypatch, apart=True)
+    rows, again = replayed(folder, **given)
+    assert rows.equals(whole)
+    assert len(whole) > 300
+    assert figures(again) == figures(report)
+
+
+def test_an_error_of_the_writer_ends_all_threads(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_small_batches(monkeypatch, apart=True)
+    tables = []
+
+    def full(part: LanePart, table: pa.Table) -> None:
+        del part
+        tables.append(table)
+        if len(tables) == 3:
+            raise OutputError("the disk is full")
+
+    monkeypatch.setattr(LanePart, "write", full)
+    before = threading.active_count()
+    with pytest.raises(OutputError, match="the disk is full"):
+        replayed(folder, lanes=1, window=60, memory=40, policy="yield")
+    assert len(tables) == 3
+    assert threading.active_count() == before
