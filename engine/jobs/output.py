@@ -34,10 +34,13 @@ IDS = pa.schema(
 
 
 def id_columns(out: Outputs | SampledOutputs) -> pa.Table:
-    """Return the columns that every output has; weight is 1 where nothing was sampled."""
-    columns = [pa.array(c) for c in (out.left_row, out.right_row, out.ts, out.importance)]
+    """Return the columns that every output has; weight is 1 where nothing was sampled.
+
+    Copies: the arrays of outputs are used again.
+    """
+    columns = [pa.array(c.copy()) for c in (out.left_row, out.right_row, out.ts, out.importance)]
     if isinstance(out, SampledOutputs):
-        columns.append(pa.array(out.weight))
+        columns.append(pa.array(out.weight.copy()))
     else:
         columns.append(pa.repeat(pa.scalar(1.0), len(out.ts)))
     return pa.table(columns, schema=IDS)
@@ -45,6 +48,8 @@ def id_columns(out: Outputs | SampledOutputs) -> pa.Table:
 
 _DICTIONARY = 128 << 10
 """Bytes of a dictionary in a row group, about, from which on values are written plainly."""
+GROUP_ROWS = 1 << 17
+"""Rows of a row group at least, but for the last."""
 _TIMES = "_times.arrow"
 """Of a folder of parts: the types of its columns of times."""
 
@@ -52,7 +57,8 @@ _TIMES = "_times.arrow"
 class PartWriter:
     """Writes one lane's part of the dataset; a file only if there is output.
 
-    Columns of ticks become times where the folder says so (`OutputFolder.has_times`).
+    Rows are held until they fill a row group, so that nothing may write to them again. Columns of
+    ticks become times where the folder says so (`OutputFolder.has_times`).
 
     Parameters
     ----------
@@ -74,10 +80,17 @@ class PartWriter:
         if times is not None:
             self._times = _kinds(pa.ipc.read_schema(pa.py_buffer(times)))
         self._writer: pq.ParquetWriter | None = None
+        self._held: list[pa.Table] = []
 
     def write(self, table: pa.Table) -> None:
         """Append rows."""
-        table = typed_times(table, self._times)
+        self._held.append(table)
+        if sum(own.num_rows for own in self._held) >= GROUP_ROWS:
+            self._write_held()
+
+    def _write_held(self) -> None:
+        table = typed_times(pa.concat_tables(self._held), self._times)
+        self._held.clear()
         with self._removed_if_not_whole():
             if self._writer is None:
                 self._writer = _writer(self._file.begun(), table.schema)
@@ -85,6 +98,8 @@ class PartWriter:
 
     def close(self) -> bool:
         """Finish the file, once; return whether there is one."""
+        if self._held:
+            self._write_held()
         if self._writer is not None and self._writer.is_open:
             with self._removed_if_not_whole():
                 self._writer.close()

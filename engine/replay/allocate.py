@@ -130,11 +130,6 @@ def empty_outputs(capacity: int, *, facts: bool) -> Outputs:
     return Outputs(rows[0], rows[1], rows[2], rows[3], rows[4], np.empty(capacity), fact)
 
 
-def first_outputs(out: Outputs, n: int) -> Outputs:
-    """Return views of the first `n` output tuples."""
-    return Outputs._make(column[:n] for column in out)
-
-
 class Ready(NamedTuple):
     """What is computed of a batch before its replay, or once for several."""
 

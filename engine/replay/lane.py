@@ -21,7 +21,6 @@ from engine.replay.allocate import (
     drawn,
     empty_keys,
     empty_outputs,
-    first_outputs,
     join_memory,
     parts_of,
     set_tables,
@@ -94,8 +93,7 @@ class LaneReplay:
         self.rules: ReplayRules = layout.RULES[structure](*rules._replace(structure=int(structure)))
         self._structure, self._plan = structure, plan
         self._partners: tuple[KeyLinks | None, KeyLinks | None] = key_links or (None, None)
-        self._linked = False
-        self._followed = [0, 0]
+        self._linked, self._followed = False, [0, 0]
         terms = settings.terms if structure is Structure.VALUED else None
         self._estimate = None if terms is None else estimate_of(terms, facts)
         buckets = 1 if terms is None else terms.buckets
@@ -113,12 +111,11 @@ class LaneReplay:
         self._kernels = Kernels(self.rules, self._pool, rows, spares=spares)
         self._windows = (SlidingWindow(), SlidingWindow())
         self._keys: Records = np.zeros(0, layout.KEY)
-        edges = np.zeros(1, np.int64) if bin_edges is None else bin_edges
+        self._edges = edges = np.zeros(1, np.int64) if bin_edges is None else bin_edges
         self.by_key = np.zeros(0, np.int64)
         self.importance_by_key = np.zeros(0)
         self.by_bin = np.zeros(edges.size, np.int64)
         self.importance_by_bin = np.zeros(edges.size)
-        self._edges = edges
         self._progress = np.zeros(layout.PROGRESS_COUNTERS, np.int64)
         self._sums = np.zeros(2)
         self._facts = key_links is not None
@@ -178,12 +175,18 @@ class LaneReplay:
                 )  # fmt: skip
                 ends = ends or self._kernels.choose(tuples, between)
                 done = self._kernel(ends[0], *between, ends[1])
-                written = int(self._progress[layout.WRITTEN])
-                self._progress[layout.WRITTEN] = 0
-                if written:
-                    yield first_outputs(self._out, written)
+                if not done and self._progress[layout.WRITTEN]:
+                    yield self._emptied()
                 elif not done:
                     self._out = empty_outputs(2 * self._out.ts.size + 1024, facts=self._facts)
+        if self._progress[layout.WRITTEN]:
+            yield self._emptied()
+
+    def _emptied(self) -> Outputs:
+        """Return what has been written to the output arrays, which are used again."""
+        written = int(self._progress[layout.WRITTEN])
+        self._progress[layout.WRITTEN] = 0
+        return Outputs._make(column[:written] for column in self._out)
 
     def ready(self, left: StreamBatch, right: StreamBatch) -> Ready:
         """Return what no join memory changes of a batch, for `push`; batch by batch, in order.
@@ -299,19 +302,16 @@ class LaneReplay:
     def peaks(self) -> tuple[int, int]:
         """Most tuples held at once, left and right."""
         if self._pool is not None:
-            return int(self._pool.n[pool.NUMBERS, pool.MOST]), int(
-                self._pool.n[pool.NUMBERS, pool.MOST + 1]
-            )
+            left, right = self._pool.n[pool.NUMBERS, pool.MOST : pool.MOST + 2].tolist()
+            return left, right
         return int(self._memories[0].n[layout.PEAK]), int(self._memories[1].n[layout.PEAK])
 
     @property
     def peak(self) -> int:
         """Most tuples of both sides held at once; of two memories, the sum of their peaks."""
-        return (
-            sum(self.peaks)
-            if self._pool is None
-            else int(self._pool.n[pool.NUMBERS, pool.MOST_BOTH])
-        )
+        if self._pool is not None:
+            return int(self._pool.n[pool.NUMBERS, pool.MOST_BOTH])
+        return sum(self.peaks)
 
     def retained(self) -> tuple[Ints, Ints]:
         """Return the rows in each join memory now, ascending."""

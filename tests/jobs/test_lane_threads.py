@@ -19,10 +19,8 @@ from engine.runtime.errors import OutputError
 def drawn(seed: int) -> pa.Table:
     """Return a stream with ties in time."""
     rng = np.random.default_rng(seed)
-    ts = np.sort(rng.integers(0, 800, 900))
-    return pa.table({
-        "t": ts, "k": rng.zipf(1.5, 900) % 20, "i": rng.integers(1, 9, 900) / 8, "p": rng.random(900),
-    })  # fmt: skip
+    ts, key = np.sort(rng.integers(0, 800, 900)), rng.zipf(1.5, 900) % 20
+    return pa.table({"t": ts, "k": key, "i": rng.integers(1, 9, 900) / 8, "p": rng.random(900)})
 
 
 @pytest.fixture

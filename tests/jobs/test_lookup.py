@@ -23,7 +23,6 @@ from engine.facts import read
 from engine.facts.access import METHODS, Binary, access_by, group_by
 from engine.facts.lookup import FactLookup
 from engine.facts.relation import BEFORE, NEVER, Facts
-from engine.jobs.lookup import sinks
 from engine.runtime.errors import InputError, OutputError, SpecError
 from winnow import lookup
 
@@ -313,8 +312,8 @@ def test_rows_that_differ_anywhere_are_several_facts() -> None:
 
 
 def test_outputs_of_many_parts_are_in_order(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(sinks, "WRITE_ROWS", 100)
-    monkeypatch.setattr("engine.jobs.lookup.run.WRITE_ROWS", 64)
+    monkeypatch.setattr("engine.jobs.output.GROUP_ROWS", 100)
+    monkeypatch.setattr("engine.jobs.lookup.run._MATCHES", 64)
     rng = np.random.default_rng(0)
     stream = pa.table({"k": rng.integers(0, 40, 300_000), "t": np.arange(300_000)})
     fact = pa.table({"k": np.arange(20), "v": np.arange(20)})

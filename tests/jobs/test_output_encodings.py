@@ -81,3 +81,15 @@ def test_dictionaries_are_given_up_where_values_differ(tmp_path: Path) -> None:
     assert sizes["importance"] < 8.5
     assert sizes["weight"] < 0.01
     assert sizes["left.key"] < 1.1
+
+
+def test_small_tables_fill_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.jobs.output.GROUP_ROWS", 10)
+    path = tmp_path / "part-00000.parquet"
+    writer = PartWriter(path)
+    for begin in range(0, 24, 4):
+        writer.write(pa.table({"n": range(begin, begin + 4)}))
+    assert writer.close()
+    found = pq.ParquetFile(path).metadata
+    assert [found.row_group(i).num_rows for i in range(found.num_row_groups)] == [12, 12]
+    assert pq.read_table(path).column("n").to_pylist() == list(range(24))

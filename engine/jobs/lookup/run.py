@@ -18,7 +18,7 @@ from engine.facts.access import access_by
 from engine.facts.lookup import FactLookup, Matches
 from engine.facts.read import FactTable, read_facts
 from engine.facts.roles import FactColumns, check_fact_roles
-from engine.jobs.lookup.sinks import WRITE_ROWS, Sink
+from engine.jobs.lookup.sinks import Sink
 from engine.jobs.streams import Source, rows_of
 from engine.options.lookup import LookupOptions, with_identity
 from engine.report.envelope import Report, envelope
@@ -33,6 +33,8 @@ IDS = pa.schema(
         ("importance", pa.float64()),
     ]
 )
+_MATCHES = 131_072
+"""Matches that are found at a time."""
 
 
 def output_schema(options: LookupOptions, stream: pa.Schema, fact: pa.Schema) -> pa.Schema:
@@ -178,7 +180,7 @@ class _Run:
 
     def _look_up(self, found: Normalised) -> None:
         met = np.zeros(found.ts.size, np.bool_)
-        for matches in self.lookup.matches(found.key, found.ts, found.keys, WRITE_ROWS):
+        for matches in self.lookup.matches(found.key, found.ts, found.keys, _MATCHES):
             met[matches.arrival] = True
             importance = found.importance[matches.arrival]
             self.tally.outputs += importance.size

@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 from engine.jobs.output import Output, PartWriter
 
 PART = "part-00000.parquet"
-WRITE_ROWS = 131_072
 
 
 class Sink(Protocol):
@@ -42,26 +41,18 @@ class MemorySink:
 
 
 class FolderSink:
-    """Writes the dataset of a look-up, in row groups of `WRITE_ROWS` rows or more."""
+    """Writes the dataset of a look-up."""
 
     def __init__(self, folder: Output) -> None:
         self._folder = folder
         self._writer = PartWriter(folder.draft / PART)
-        self._waiting: list[pa.Table] = []
         self._rows = 0
         self._aside: dict[str, pq.ParquetWriter] = {}
 
     def write(self, table: pa.Table) -> None:
         """Append outputs."""
-        self._waiting.append(table)
+        self._writer.write(table)
         self._rows += table.num_rows
-        if sum(part.num_rows for part in self._waiting) >= WRITE_ROWS:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._waiting:
-            self._writer.write(pa.concat_tables(self._waiting))
-            self._waiting = []
 
     def reject(self, name: str, table: pa.Table) -> None:
         """Append rejected rows to their file."""
@@ -79,8 +70,7 @@ class FolderSink:
             writer.close()
 
     def commit(self, schema: pa.Schema) -> None:
-        """Write what waits, finish the files and put the dataset in its place."""
-        self._flush()
+        """Finish the files and put the dataset in its place."""
         there = self._writer.close()
         for writer in self._aside.values():
             writer.close()

@@ -47,7 +47,7 @@ class OutputWriter:
     ) -> pa.Table:
         streams = lane.streams
         columns: list[Any] = [streams.row[places] for places in members.T]
-        columns += [ts, importance, np.ones(ts.size)]
+        columns += [ts.copy(), importance.copy(), np.ones(ts.size)]  # their arrays are used again
         if score is not None:
             columns.append(score.pairs(members))
         for stream, table in enumerate(lane.payload):

@@ -268,7 +268,7 @@ def _exact(
 
 def _rows_of(out: Outputs, members: MemberPayload | None, facts: FactColumns | None) -> pa.Table:
     """Return output tuples as they are written, with the payload of their members."""
-    table = id_columns(Outputs._make(own.copy() for own in out))  # their arrays are used again
+    table = id_columns(out)
     if facts is not None:
         table = table.add_column(2, "fact_row", pa.array(facts.rows[out.fact]))
     if members is not None:
