@@ -83,7 +83,7 @@ def spent(name: str, data: Path, cache: Path) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     words = COMMANDS.get(name, name).format(data=data).split()
     subprocess.run(  # noqa: S603 - our own command line
-        [sys.executable, "-m", "engine.commands", *words], capture_output=True, check=True,
+        [sys.executable, "-m", "winnow", *words], capture_output=True, check=True,
         env=environment,
     )  # fmt: skip
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

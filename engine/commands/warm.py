@@ -185,7 +185,7 @@ def ship_kernels(folder: Path, names: Sequence[str]) -> None:
     own = {name: value for name, value in os.environ.items() if name != "WINNOW_KERNELS"}
     with scratch_folder() as cache:
         done = subprocess.run(  # noqa: S603 - our own command
-            [sys.executable, "-m", "engine.commands", "warm", "--only", ",".join(names)],
+            [sys.executable, "-m", "winnow", "warm", "--only", ",".join(names)],
             env=own | ANY_PROCESSOR | {"WINNOW_CACHE": str(cache)}, stdout=subprocess.DEVNULL,
             check=False,
         )  # fmt: skip

@@ -192,7 +192,7 @@ def test_every_long_command_ends(
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     cache = [] if "multijoin" in COMMANDS[name] else ["--cache", "cache"]
-    command = begin("-m", "engine.commands", *COMMANDS[name], *cache)
+    command = begin("-m", "winnow", *COMMANDS[name], *cache)
     time.sleep(seconds)
     said, took = ended(command)
     assert "Traceback" not in said, said

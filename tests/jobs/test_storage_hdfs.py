@@ -102,7 +102,7 @@ def test_rows_are_those_of_files(place: str, tmp_path: Path) -> None:
     assert main(replay(f"{folder}/left", f"{folder}/right", *here)) == 0
     there = ["--out", str(tmp_path / "there"), "--cache", str(tmp_path / "cache")]
     uris = f"{place}/archives/left", f"{place}/archives/right/*.parquet"
-    done = run("-m", "engine.commands", *replay(*uris, *there))
+    done = run("-m", "winnow", *replay(*uris, *there))
     assert done.returncode == 0, done.stderr
     assert "Exception" not in done.stderr  # as libhdfs tells of files that are not there
     rows = [pq.read_table(tmp_path / name) for name in ("here", "there")]
@@ -113,7 +113,7 @@ def test_rows_are_those_of_files(place: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("left", ["{place}/nothing", "hdfs://127.0.0.1:9/left"])
 def test_what_is_wrong_is_said_in_a_sentence(place: str, left: str) -> None:
     uri = left.format(place=place)
-    done = run("-m", "engine.commands", *replay(uri, uri))
+    done = run("-m", "winnow", *replay(uri, uri))
     assert done.returncode == 2
     wanted = f"the left archive: {uri} is not there: check the name node, its port and the path"
     assert done.stderr.splitlines()[-1] == f"winnow replay: error: {wanted}"
@@ -125,7 +125,7 @@ def test_outputs_lanes_and_reports_are_those_of_a_disk(place: str, tmp_path: Pat
     assert main(replay(f"{folder}/left", f"{folder}/right", "--out", f"{tmp_path}/out")) == 0
     there = ["--out", f"{place}/joined", "--cache", f"{place}/lanes", "--report", f"{place}/r.json"]
     line = replay(f"{place}/archives/left", f"{place}/archives/right", *there)
-    done = run("-m", "engine.commands", *line)
+    done = run("-m", "winnow", *line)
     assert done.returncode == 0, done.stderr
     assert "Exception" not in done.stderr
     found = run("-c", GET, f"{place}/joined", str(tmp_path / "got"))
@@ -133,8 +133,8 @@ def test_outputs_lanes_and_reports_are_those_of_a_disk(place: str, tmp_path: Pat
     wanted = pq.read_table(tmp_path / "out")
     assert wanted.num_rows > 100
     assert pq.read_table(tmp_path / "got").equals(wanted)
-    assert run("-m", "engine.commands", "report", f"{place}/joined").returncode == 0
-    again = run("-m", "engine.commands", *line)
+    assert run("-m", "winnow", "report", f"{place}/joined").returncode == 0
+    again = run("-m", "winnow", *line)
     assert again.returncode == 2
     assert f"output folder {place}/joined exists" in again.stderr
 

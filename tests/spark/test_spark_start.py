@@ -54,7 +54,7 @@ def has_ended(process: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("words", [["-c", STARTS], ["-m", "engine.commands", *PROFILE]])
+@pytest.mark.parametrize("words", [["-c", STARTS], ["-m", "winnow", *PROFILE]])
 def test_what_is_being_started_ends_with_who_is_interrupted(
     words: list[str], tmp_path: Path
 ) -> None:

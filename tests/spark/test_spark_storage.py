@@ -127,7 +127,7 @@ def test_machines_that_share_no_folder(store: Store, tmp_path: Path) -> None:
     }  # fmt: skip
     done = [
         subprocess.run(  # noqa: S603 - ours
-            [sys.executable, "-m", "engine.commands", *words], env=own, cwd=hidden, check=False,
+            [sys.executable, "-m", "winnow", *words], env=own, cwd=hidden, check=False,
             capture_output=True, text=True,
         )
         for words in (near, far)

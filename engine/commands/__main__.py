@@ -1,7 +1,0 @@
-"""``python -m engine.commands``: the command line where no script is installed."""
-
-import sys
-
-from engine.commands import main
-
-sys.exit(main())
