@@ -33,7 +33,7 @@ class _Aside(NamedTuple):
     @property
     def rows(self) -> int:
         """Tuples of both sides."""
-        return sum(side.rows for side in self.profile)
+        return self.profile.rows
 
 
 def replay_on(

@@ -228,6 +228,11 @@ class LaneProfile(NamedTuple):
     right: SideProfile
 
     @property
+    def rows(self) -> int:
+        """Tuples of both sides."""
+        return self.left.rows + self.right.rows
+
+    @property
     def t0(self) -> int:
         """First ts of the lane."""
         firsts = [side.first_ts for side in self if side.rows]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.policies import Structure, age
-from engine.replay import age_groups, layout
+from engine.replay import age_groups, aged, layout
 from engine.replay.layout import Arrivals, Memory, Outputs, Window
 from engine.runtime.aligned import aligned
 from engine.runtime.jit import NONE, Floats, Ints, Records
@@ -19,7 +19,13 @@ from engine.value_model.estimate import Valued
 
 
 def join_memory(
-    budget: int, structure: Structure, curve: Floats | None, buckets: int = 1, *, classes: int = 0
+    budget: int,
+    structure: Structure,
+    curve: Floats | None,
+    window: int,
+    buckets: int = 1,
+    *,
+    classes: int = 0,
 ) -> Memory:
     """Return an empty join memory of `budget` tuples, with what its structure needs.
 
@@ -29,14 +35,17 @@ def join_memory(
     structure : Structure
     curve : (n,) float64 or None
         For AGED.
+    window : int
+        W in ticks; of the curve.
     buckets : int
         Age buckets, for VALUED.
     classes : int
         By which residents are counted.
     """
-    table, runs = _by_age(b"" if curve is None else curve.tobytes())
+    table, runs = _by_age(b"" if curve is None else curve.tobytes(), window)
     ordered, extra = structure in (Structure.AGED, Structure.VALUED), 2 * budget + 64
     logged, minima = extra if ordered else 0, np.zeros(0, np.int64)
+    runs = runs.copy()  # each memory moves its own places
     if structure is Structure.VALUED:
         table, runs = age_groups.no_groups(buckets)
         logged, minima = age_groups.no_minima(budget)
@@ -70,17 +79,17 @@ def join_memory(
 
 
 @lru_cache(maxsize=8)
-def _by_age(curve: bytes) -> tuple[Floats, Ints]:
+def _by_age(curve: bytes, window: int) -> tuple[Floats, Ints]:
     """Return AGE's priorities by bucket, and the runs of buckets that `aged` searches."""
     table = age.priorities(np.frombuffer(curve) if curve else np.zeros(1))
     rises = table[1:] > table[:-1]
-    runs: list[tuple[int, int]] = []
+    runs: list[tuple[int, ...]] = []
     first = 0
     while first < table.size:
         last = first
         while last < rises.size and rises[last] == rises[first]:
             last += 1
-        runs.append((first, last))
+        runs.append((first, last, *aged.ages(first, last, window, rises.size), NONE, NONE))
         first = last + 1
     found = np.array(runs, np.int64)
     least = np.minimum(table[found[:, 0]], table[found[:, 1]])

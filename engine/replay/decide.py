@@ -148,19 +148,22 @@ def _rerank(
 
 
 @kernel
-def admit_valued(
+def admit_by_age(
     rules: ReplayRules, memory: Memory, keys: Records, side: Integer, arrivals: Arrivals,
-    i: Integer, seq: Integer, now: Integer,
+    i: Integer, seq: Integer, m: float, now: Integer,
 ) -> None:  # fmt: skip
-    """Decide who stays of the residents and an arrival, by what they are expected to yield."""
+    """Decide who stays of the residents and an arrival, by their ages, or with their values."""
     if side == 0:
         budget, window = rules.budget_left, rules.window_left
     else:
         budget, window = rules.budget_right, rules.window_right
-    valued.admit(
-        memory, keys, side, budget, window, np.int64(arrivals.key[nth(i)]), now,
-        arrivals.row[nth(i)], seq, arrivals.importance[nth(i)], arrivals.draw[nth(i)],
-    )  # fmt: skip
+    key, row = np.int64(arrivals.key[nth(i)]), arrivals.row[nth(i)]
+    importance = arrivals.importance[nth(i)]
+    if rules.structure == _AGED:
+        aged.admit(memory, keys, side, budget, window, key, now, row, seq, importance, m)
+    else:
+        value = arrivals.draw[nth(i)]
+        valued.admit(memory, keys, side, budget, window, key, now, row, seq, importance, value)
 
 
 @kernel
@@ -170,10 +173,7 @@ def _admit(
     side: Integer, now: Integer, instant: Integer, priority_at_arrival: Records, pool: Pool | None,
 ) -> None:  # fmt: skip
     """Decide who stays: of residents and arrivals the `budget` greatest by rank (step 5)."""
-    if side == 0:
-        budget, window = rules.budget_left, rules.window_left
-    else:
-        budget, window = rules.budget_right, rules.window_right
+    budget = rules.budget_left if side == 0 else rules.budget_right
     reranked = rules.structure == _RERANK and not is_shared(pool)
     if reranked and memory.n[COUNT] + (end - begin) > budget:
         ranks.rank_residents(memory, keys, rules.ties_by_importance)
@@ -196,10 +196,8 @@ def _admit(
             dropped = keyed.admit(memory, keys, side, budget, key, now, row, seq, importance, m)
             if dropped != NONE:
                 keyed.touch_partners(opposite, keys, partners, side, dropped)
-        elif rules.structure == _AGED:
-            aged.admit(memory, keys, side, budget, window, key, now, row, seq, importance, m)
-        elif rules.structure == _VALUED:
-            admit_valued(rules, memory, keys, side, arrivals, at, seq, now)
+        elif rules.structure in (_AGED, _VALUED):
+            admit_by_age(rules, memory, keys, side, arrivals, at, seq, m, now)
         elif rules.structure == _PLANNED:
             admit_planned(memory, keys, side, instant, key, now, row, seq, importance, draw)
         elif rules.structure != _SAMPLED or draw >= 0.0:

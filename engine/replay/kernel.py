@@ -17,7 +17,7 @@ import numpy as np
 from engine.facts.key_links import KeyLinks, fact, linked_key, next_link, span
 from engine.policies import Structure
 from engine.replay import layout, pooled, valued
-from engine.replay.decide import admit_valued, decide, note_matches, note_yield
+from engine.replay.decide import admit_by_age, decide, note_matches, note_yield
 from engine.replay.instant import advance, begin, clear, expire, hasten
 from engine.replay.layout import Arrivals, Memory, Outputs, ReplayRules, Tallies, Window
 from engine.replay.pool import find_values, is_shared, note_outputs, note_peaks
@@ -28,8 +28,8 @@ from gpu_kernels.pool import Pool
 
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
 _NO_FACT = np.int32(-1)
-_STATIC, _DECAY, _VALUED = (
-    int(each) for each in (Structure.STATIC, Structure.DECAY, Structure.VALUED)
+_STATIC, _DECAY, _AGED, _VALUED = (
+    int(each) for each in (Structure.STATIC, Structure.DECAY, Structure.AGED, Structure.VALUED)
 )
 
 
@@ -39,7 +39,7 @@ def allowed(rules: ReplayRules, partners: KeyLinks | None) -> bool:
     if partners is not None:
         return False
     return bool(
-        rules.structure in (_STATIC, _DECAY, _VALUED)
+        rules.structure in (_STATIC, _DECAY, _AGED, _VALUED)
         and rules.estimator == layout.MEMORY_ESTIMATOR
         and not rules.after_admission
     )
@@ -114,8 +114,8 @@ def replay_alone(
             rules, pool, memory, opposite, keys, None, None, side, arrivals, i, seq, m, now,
             priority_at_arrival,
         )  # fmt: skip
-    elif rules.structure == _VALUED:
-        admit_valued(rules, memory, keys, side, arrivals, i, seq, now)
+    elif rules.structure in (_AGED, _VALUED):
+        admit_by_age(rules, memory, keys, side, arrivals, i, seq, m, now)
     else:
         admit_ranked(rules, memory, keys, side, arrivals, i, seq, m, now, priority_at_arrival)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,7 @@ class LaneReplay:
         self._structure, self._plan = structure, plan
         self._partners: tuple[KeyLinks | None, KeyLinks | None] = key_links or (None, None)
         self._linked, self._followed = False, [0, 0]
+        self._kernel: Callable[..., bool] = kernel.replay
         terms = settings.terms if structure is Structure.VALUED else None
         self._estimate = None if terms is None else estimate_of(terms, facts)
         buckets = 1 if terms is None else terms.buckets
@@ -102,13 +104,12 @@ class LaneReplay:
             self._pool = self._pool._replace(calibrated=False)
         counted = self._pool is not None and self._pool.calibrated and not self._pool.corrected
         classes = pool.CLASSES if counted else 0
+        kept = partial(join_memory, structure=structure, buckets=buckets, classes=classes)
         self._memories = (
-            join_memory(self.rules.budget_left, structure, curves[0], buckets, classes=classes),
-            join_memory(self.rules.budget_right, structure, curves[1], buckets, classes=classes),
+            kept(self.rules.budget_left, curve=curves[0], window=settings.window_left),
+            kept(self.rules.budget_right, curve=curves[1], window=settings.window_right),
         )
-        rows = profile.left.rows + profile.right.rows
-        self._kernel: Callable[..., bool] = kernel.replay
-        self._kernels = Kernels(self.rules, self._pool, rows, spares=spares)
+        self._kernels = Kernels(self.rules, self._pool, profile.rows, spares=spares)
         self._windows = (SlidingWindow(), SlidingWindow())
         self._keys: Records = np.zeros(0, layout.KEY)
         self._edges = edges = np.zeros(1, np.int64) if bin_edges is None else bin_edges
@@ -120,9 +121,8 @@ class LaneReplay:
         self._sums = np.zeros(2)
         self._facts = key_links is not None
         self._out = empty_outputs(chunk if emit else 0, facts=self._facts)
-        policy = settings.the_policy
-        self._at_arrival = arrival_callback(policy)
-        self._now = now_callback(policy, settings.parameters)
+        self._at_arrival = arrival_callback(settings.the_policy)
+        self._now = now_callback(settings.the_policy, settings.parameters)
         self._draws = settings.draws and not settings.samples and plan is None
 
     def push(

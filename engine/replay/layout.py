@@ -108,8 +108,9 @@ class Memory(NamedTuple):
     """(n + 1,) float64. Priority of each age bucket (aged). (n,) float64: by state and bucket
     (valued)."""
     runs: Ints
-    """(r, 2) int64. First and last bucket of each run in which priorities never rise with age, or
-    always do, from the run of the least priority (aged). (6, n) int64: of `age_groups` (valued)."""
+    """(r, 6) int64. Of each run of age buckets in which priorities never rise with age, or always
+    do, from that of the least priority: its first and last bucket, its youngest and eldest age, and
+    where those are in the log, or NONE (aged). (6, n) int64: of `age_groups` (valued)."""
     n: Ints
     """(MEMORY_COUNTERS,) int64."""
     counted: KeyLinks | None = None

@@ -98,9 +98,9 @@ class Wanted:
 def slot_bytes(policy: Policy) -> float:
     """Return the bytes that a policy's join memory takes a tuple of its budget."""
     if policy.structure is Structure.VALUED:
-        sizes = [_bytes_of(join_memory(k, policy.structure, None, 50)) for k in (1024, 2048)]
+        sizes = [_bytes_of(join_memory(k, policy.structure, None, 0, 50)) for k in (1024, 2048)]
     else:
-        sizes = [_bytes_of(join_memory(k, policy.structure, None)) for k in (1024, 2048)]
+        sizes = [_bytes_of(join_memory(k, policy.structure, None, 0)) for k in (1024, 2048)]
     return (sizes[1] - sizes[0]) / 1024
 
 

@@ -40,7 +40,7 @@ def replay_cells_on_gpu(
 
     if not cells:
         return []
-    check_host_memory(sum(side.rows for side in cells[0].profile))
+    check_host_memory(cells[0].profile.rows)
     links = files.links(windows_to_link([cell.settings for cell in cells]))
     (lane,) = columns_of([(lane_batches(files.left, files.right), links)])
     replays = [
