@@ -2,16 +2,14 @@
 
 It imports nothing of ours. Curves are walked point by point, splits tried one by one, sums of the
 theorems added term by term; what is solved for is bisected.
-Sources: P5 2 to 5, equations 1 to 3, theorems 4.2, 4.3 and 5.1; the contract, section 3 (AGE).
+Sources: P5 2 to 5, equations 1 to 3, theorems 4.2 and 5.1; the contract, section 3 (AGE).
 """
 
 import math
 from collections.abc import Callable, Sequence
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
-import numpy as np
-from naive_sampling import LEFT, RIGHT, SIDES, Span, Tuple, naive_key_counts, naive_sample
+from naive_sampling import LEFT, RIGHT, SIDES, Span, Tuple, naive_key_counts
 
 Points = list[tuple[float, float]]  # (memory in tuples, outputs a tick), the origin included
 Floats = Sequence[float]
@@ -57,16 +55,6 @@ def cumulative(curve: Floats, window: int, age: float) -> float:
         elif age > begin:
             total += p * (age - begin) / (end - begin)
     return total
-
-
-def inverse_cumulative(curve: Floats, window: int, matches: float) -> float:
-    """Return the smallest age in ticks at which C is `matches` or more (P5 4.2.2)."""
-    total, width = 0.0, window / len(curve)
-    for k, p in enumerate(curve):
-        if p > 0.0 and total + p >= matches - 1e-12:
-            return width * (k + max(0.0, min(1.0, (matches - total) / p)))
-        total += p
-    return float(window)
 
 
 def k_opt(curve: Floats) -> int:
@@ -120,30 +108,6 @@ def mixed_memory(points: Points, target: float) -> float:
     return best
 
 
-def simulate_age(
-    curve: Floats, memory: int, rate: int = 1, ticks: int = 1000, skip: int = 100
-) -> float:
-    """Return the outputs a tick of greedy AGE on a model-true stream (P5 3.2.1).
-
-    `rate` tuples arrive a tick; a tuple of age a has curve[a - 1] outputs at that age, a bucket
-    being a tick. Of equal priority the oldest is dropped. The first `skip` ticks do not count.
-    """
-    window = len(curve)
-
-    def priority(age: int) -> float:
-        ends = range(age + 1, window + 1)
-        return max((math.fsum(curve[age:j]) / (j - age) for j in ends), default=-1.0)
-
-    held: list[int] = []  # ages
-    produced = 0.0
-    for t in range(skip + ticks):
-        held = [age + 1 for age in held]
-        produced += sum(curve[age - 1] for age in held) if t >= skip else 0.0
-        held = [age for age in held if age < window] + [0] * rate  # nothing is left at W
-        held = sorted(held, key=lambda age: (-priority(age), age))[:memory]
-    return produced / ticks
-
-
 # --- The frequency model (P5 3.3) --------------------------------------------------------------
 
 
@@ -187,33 +151,9 @@ def best_splits(left: Points, right: Points, memory: int) -> tuple[float, list[i
     return best, [m for m, rate in enumerate(rates) if rate >= best - 1e-12 * max(1.0, best)]
 
 
-def naive_shared(curves: Sequence[Points], memory: int) -> tuple[float, list[int]]:
-    """Return the most outputs a tick of all lanes together, and shares that give it.
-
-    Cell by cell to the lane that gains most (the first of equals), which concave curves allow.
-    """
-    shares = [0] * len(curves)
-    for _ in range(memory):
-        gains = [
-            mixed_rate(points, share + 1) - mixed_rate(points, share)
-            for points, share in zip(curves, shares, strict=True)
-        ]
-        shares[gains.index(max(gains))] += 1
-    return total_rate(curves, shares), shares
-
-
 def total_rate(curves: Sequence[Points], shares: Floats) -> float:
     """Return the outputs a tick of lanes with these shares."""
     return math.fsum(mixed_rate(points, m) for points, m in zip(curves, shares, strict=True))
-
-
-def naive_best_total(curves: Sequence[Points], memory: int) -> float:
-    """Return the same total by trying every share of every lane."""
-    best = [0.0] * (memory + 1)
-    for points in curves:
-        rates = [mixed_rate(points, m) for m in range(memory + 1)]
-        best = [max(best[m - own] + rates[own] for own in range(m + 1)) for m in range(memory + 1)]
-    return best[memory]
 
 
 class Join(NamedTuple):
@@ -307,88 +247,6 @@ def poisson_memory(rate: float, window: float, p: float, mean: float, cap: int) 
     return total / math.fsum(chances)
 
 
-def theorem_4_3(rate: float, window: int, p: float, curve: Floats) -> float:
-    """Return the expected memory under the age model, n_i being the sum of the curve.
-
-    Between whole n it is interpolated, the curve scaled to either of them.
-    """
-    n = math.fsum(curve)
-    below = math.floor(n + 1e-12)
-    share = max(0.0, n - below)
-
-    def whole(matches: int) -> float:
-        scaled = [y * matches / n for y in curve]
-        ages = [inverse_cumulative(scaled, window, i) for i in range(1, matches + 1)]
-        return uniform_memory(rate, p, ages)
-
-    if n == 0.0:
-        return 0.0
-    return (1.0 - share) * whole(below) + (share * whole(below + 1) if share else 0.0)
-
-
-def simulate_uniform_tuples(
-    p: float, ages: Floats, expiry: float, never: int, tuples: int, seed: int
-) -> float:
-    """Return the mean time that a tuple of UNIFORM is held, by flipping all coins of each."""
-    ends = np.array([0.0, *ages, *[expiry] * never])
-    flips = np.random.default_rng(seed).random((tuples, len(ends) - 1)) < p
-    numbers = np.arange(1, len(ends))
-    last = np.max(np.where(flips, numbers, 0), axis=1, initial=0)
-    return float(ends[last].mean())
-
-
-def simulate_uniform_streams(
-    p: float, ages: Sequence[int], window: int, cap: int, tuples: int, seed: int
-) -> float:
-    """Return the mean memory of UNIFORM at one arrival a tick, by sampling such streams.
-
-    Each left tuple has a key of its own, matched at each of the ages.
-    """
-    left: list[Tuple] = [(t, t, 1.0, t) for t in range(tuples)]
-    right: list[Tuple] = [
-        (t + age, t, 1.0, t * len(ages) + i) for t in range(tuples) for i, age in enumerate(ages)
-    ]
-    measures = ([float(cap)] * len(left), [0.0] * len(right))
-    done = naive_sample("uniform", left, right, (window, 0), measures, p=p, seed=seed)
-    return done.held_to_expiry[LEFT] / tuples
-
-
-def uniform_fraction(expected: Callable[[float], float], memory: float) -> float:
-    """Return p at which an expected memory, increasing in p, is the memory; 1 if all fits."""
-    if expected(1.0) <= memory:
-        return 1.0
-    low, high = 0.0, 1.0
-    for _ in range(200):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if expected(middle) <= memory else (low, middle)
-    return (low + high) / 2.0
-
-
-def peak_need(parts: Sequence[tuple[float, float]], overflow: float) -> float:
-    """Return mean + z standard deviations of the memory at the busiest instant.
-
-    `parts`: (probability that a live tuple is held, live tuples at the instant).
-    """
-    mean = math.fsum(rho * live for rho, live in parts)
-    variance = math.fsum(rho * (1.0 - rho) * live for rho, live in parts)
-    return mean + NormalDist().inv_cdf(1.0 - overflow) * math.sqrt(max(0.0, variance))
-
-
-def cautious_fraction(need: Callable[[float], float], memory: float, steps: int = 20_000) -> float:
-    """Return the greatest p of a grid up to which every p needs no more than the memory.
-
-    Near 1 the need falls again (what is certain does not vary), so 1 is tried for itself.
-    """
-    if need(1.0) <= memory:
-        return 1.0
-    best = 0.0
-    for step in range(1, steps):
-        if need(step / steps) > memory:
-            break
-        best = step / steps
-    return best
-
-
 # --- Profile: which model fits, skew, online estimation (P5 2) ---------------------------------
 
 
@@ -470,16 +328,6 @@ def zipf_likeliest(counts: Floats) -> float:
         mean = math.fsum(w * y for w, y in zip(weights, logs, strict=True)) / math.fsum(weights)
         low, high = (s, high) if mean > target else (low, s)
     return (low + high) / 2.0
-
-
-def zipf_slope(counts: Floats) -> float:
-    """Return the exponent by least squares: minus the slope of log count over log rank."""
-    ranked = sorted((c for c in counts if c > 0), reverse=True)
-    x = [math.log(rank) for rank in range(1, len(ranked) + 1)]
-    y = [math.log(c) for c in ranked]
-    mean_x, mean_y = math.fsum(x) / len(x), math.fsum(y) / len(y)
-    over = math.fsum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
-    return -over / math.fsum((a - mean_x) ** 2 for a in x)
 
 
 class Watched(NamedTuple):
