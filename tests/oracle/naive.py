@@ -484,30 +484,6 @@ def items_of(
     return items
 
 
-def lookup(stream: Table, fact: Fact) -> list[tuple[int, int]]:
-    """Semi-streaming join of one stream (semantics 5; P2 2.1 and formula 5).
-
-    Parameters
-    ----------
-    stream : list of (ts, key, importance)
-        In any order; key None is null. A row is the position in its list.
-    fact : sequence of (a, b, begin, end) or (a, b, begin, end, identity)
-        A set, as that of `replay`; b does not matter here, null or not.
-
-    Returns
-    -------
-    list of (row, position of f)
-        f.a is the key and f is active at the arrival; in order of arrival, then of position.
-    """
-    arrivals = sorted((ts, row, key) for row, (ts, key, _) in enumerate(stream) if key is not None)
-    return [
-        (row, f)
-        for ts, row, key in arrivals
-        for f, (a, _, begin, end, *_) in enumerate(fact)
-        if a == key and active(begin, end, ts) and fact[f] not in fact[:f]
-    ]
-
-
 def replay(
     left: Table,
     right: Table,

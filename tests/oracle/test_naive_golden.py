@@ -192,13 +192,6 @@ def test_outputs_are_exact_pairs_within_budget(policy: str, probe: str, estimato
             )
 
 
-@pytest.mark.parametrize("name", ["policy", "estimator", "probe", "combine_name"])
-def test_unknown_names_are_refused(name: str) -> None:
-    options = {"policy": "simp", name: "nonesuch"}
-    with pytest.raises(ValueError, match="'nonesuch' must be one of"):
-        left_kept([], [], **options)
-
-
 def test_no_rows_give_no_outputs() -> None:
     free = {"budget_left": None, "budget_right": None}
     assert replay([], [(0, None, 1)], window_left=1, window_right=1, policy="dgl", **free) == (

@@ -389,10 +389,3 @@ def test_an_illegal_plan_is_refused(until: list[int | None], message: str) -> No
     options |= {"budget_left": 1, "budget_right": 0}
     with pytest.raises(ValueError, match=message):
         checked(options, (until, [None]))
-
-
-@pytest.mark.parametrize("name", ["probe", "objective", "combine"])
-def test_names_are_checked(name: str) -> None:
-    options = {**P1, **WINDOWS, **BUDGETS, name: "other"}
-    with pytest.raises(ValueError, match="'other' must be one of"):
-        oracle.optimum(**options)

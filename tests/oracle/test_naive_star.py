@@ -11,7 +11,7 @@ import naive
 import naive_optimum
 import pytest
 from figures import P2_F, P2_R, P2_S
-from naive import ESTIMATORS, PROBES, Fact, Links, Replay, Table, lookup, replay
+from naive import ESTIMATORS, PROBES, Fact, Links, Replay, Table, replay
 from naive_star import StarReplay, exact_star, replay_star
 
 POLICIES = [name for name in naive.POLICIES if name != "yield"]
@@ -355,24 +355,6 @@ def test_the_dynamic_pre_filter_comes_before_match_counts(estimator: str, last: 
     assert spied(streams, facts, estimator=estimator)[5.0] == [1.0 * quotient, last]
 
 
-# --- one stream --------------------------------------------------------------------------------
-
-
-def test_lookup_follows_arrivals_then_facts() -> None:
-    facts = [(2, 0, None, None), (1, 0, 1, 4), (1, 9, None, None), (1, 0, 1, 4), (None, 0, 0, 9)]
-    stream: Table = [(4, 1, 1.0), (1, 1, 1.0), (1, 2, 1.0), (0, 1, 1.0), (2, None, 1.0), (2, 3, 1)]
-    assert lookup(stream, facts) == [(3, 2), (1, 1), (1, 2), (2, 0), (0, 2)]
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_lookup_is_the_star_join_of_one_stream(seed: int) -> None:
-    stream, facts = generated(seed, 0), generated_facts(seed, 1)
-    found = lookup(stream, [(*values, 0, *rest) for values, *rest in facts])
-    assert sorted((stream[row][0], (row,), f) for row, f in found) == [
-        (ts, rows, f) for rows, ts, _, f in exact_star([stream], [0], facts)
-    ]
-
-
 # --- three streams, by hand --------------------------------------------------------------------
 # W = 2 each. Fact 1 ends at 3, where the second A arrives; the first A has expired by then.
 
@@ -554,12 +536,6 @@ def test_three_streams_within_budget_are_part_of_the_exact_result(policy: str, p
 def test_yield_is_not_defined_for_several_streams() -> None:
     with pytest.raises(ValueError, match="'yield' must be one of"):
         replay_star([[], []], [], windows=[1, 1], budgets=[1, 1], policy="yield")
-
-
-@pytest.mark.parametrize("name", ["policy", "estimator", "probe", "combine_name"])
-def test_unknown_names_are_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="'nonesuch' must be one of"):
-        star(1, **{name: "nonesuch"})
 
 
 def test_no_rows_and_no_facts_give_no_outputs() -> None:
