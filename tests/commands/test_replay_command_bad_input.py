@@ -70,7 +70,10 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "importance": ({"right_importance": "imp"}, r"right archive \S+ has no column 'imp'"),
     "partition": ({"partition_by": "site"}, r"left archive \S+ has no column 'site'"),
     "unequal keys": ({"left_on": "k,p"}, r"left names 2 join attributes \(k, p\), stream right 1"),
-    "key types": ({"left_on": "p"}, r"column p of the left archive \(string\) and column k of"),
+    "key types": (
+        {"left_on": "p"},
+        r"column p of the left archive \(string\).*column k of.*cast one",
+    ),
     "time type": ({"time": "p"}, r"left.parquet: time column p has type string"),
     "importance type": ({"importance": "p"}, r"importance column p has type string: it must be a"),
     "no job": ({"job": "nowhere.toml"}, r"job file nowhere.toml cannot be read"),

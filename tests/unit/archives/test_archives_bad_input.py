@@ -1,4 +1,4 @@
-"""Every kind of bad input: what is said, and that nothing is left behind."""
+"""Bad input of which `tests/commands` has no case: what is said, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -34,13 +34,8 @@ def run(folder: Path, left: Archive, roles: Roles = ROLES, **options: Any) -> Pr
 
 
 def test_nothing_there(tmp_path: Path) -> None:
-    parquet(tmp_path / "submit.parquet", GOOD)
-    with pytest.raises(InputError, match=r"left archive: nothing is at .*Did you mean 'submit.par"):
-        open_archive(str(tmp_path / "submt.parquet"), "left")
     with pytest.raises(InputError, match=r"nothing is at .*: check the path.$"):
         open_archive(str(tmp_path / "r.parquet"), "left")
-    with pytest.raises(InputError, match="no file matches"):
-        open_archive(str(tmp_path / "*.csv"), "left")
     with pytest.raises(InputError, match=r"folder .*nowhere does not exist"):
         open_archive(str(tmp_path / "nowhere" / "a.parquet"), "right")
 
@@ -51,38 +46,8 @@ def test_empty_folder(tmp_path: Path) -> None:
         open_archive(str(tmp_path), "left")
 
 
-@pytest.mark.parametrize("content", [b"", b"PAR1", b"not parquet at all"])
-def test_corrupt_parquet(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "a.parquet").write_bytes(content)
-    with pytest.raises(InputError, match=r"left archive: file .*a\.parquet is corrupt, truncated"):
-        open_archive(str(tmp_path), "left")
-
-
-def test_truncated_parquet(tmp_path: Path) -> None:
-    path = tmp_path / "left.parquet"
-    parquet(path, GOOD)
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(InputError, match=r"left\.parquet is corrupt, truncated"):
-        open_archive(str(path), "left")
-
-
-def test_damaged_pages_are_found_when_they_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "left.parquet"
-    rows = {"t": list(range(5000)), "k": list(range(5000)), "i": [1.0] * 5000}
-    parquet(path, rows)
-    raw = bytearray(path.read_bytes())
-    raw[4:400] = b"\xff" * 396
-    path.write_bytes(raw)
-    with pytest.raises(InputError, match=r"left\.parquet is corrupt"):
-        run(tmp_path, open_archive(str(path), "left"))
-    assert not list(tmp_path.glob("*out*"))
-
-
 def test_mixed_schemas(tmp_path: Path) -> None:
     parquet(tmp_path / "a.parquet", GOOD)
-    parquet(tmp_path / "sub-b.parquet", GOOD | {"k": ["x", "y"]})
-    with pytest.raises(InputError, match=r"column k has type int64 in .*a.parquet and type string"):
-        open_archive(str(tmp_path), "left")
     parquet(tmp_path / "sub-b.parquet", {"t": [1], "k": [1]})
     with pytest.raises(
         InputError, match=r"column i has type double in .*no such column in .*sub-b"
@@ -102,13 +67,10 @@ def test_mixed_schemas_of_csv(tmp_path: Path) -> None:
         open_archive(str(tmp_path), "left")
 
 
-def test_mixed_formats_and_strange_files(tmp_path: Path) -> None:
+def test_mixed_formats(tmp_path: Path) -> None:
     parquet(tmp_path / "b.parquet", GOOD)
     (tmp_path / "a.csv").write_text("t\n1\n")
     with pytest.raises(InputError, match=r"mixes formats: .*a.csv and .*b.parquet"):
-        open_archive(str(tmp_path), "left")
-    (tmp_path / "a.csv").rename(tmp_path / "notes.txt")
-    with pytest.raises(InputError, match=r"notes.txt is no archive by its name"):
         open_archive(str(tmp_path), "left")
 
 
@@ -144,14 +106,6 @@ def check(tmp_path: Path, left: dict[str, Any], right: dict[str, Any], roles: Ro
     )
 
 
-def test_missing_column(tmp_path: Path) -> None:
-    rows = {"time": [1], "key": [1]}
-    with pytest.raises(InputError, match=r"no column 'kye': it has time, key. Did you mean 'key'"):
-        check(tmp_path, rows, rows, Roles(("kye",), "time"))
-    with pytest.raises(InputError, match=r"right archive .* has no column 'key'"):
-        check(tmp_path, rows, {"time": [1]}, Roles(("key",), "time"))
-
-
 def test_an_importance_that_only_one_stream_has(tmp_path: Path) -> None:
     rows, roles = {"time": [1], "key": [1]}, Roles(("key",), "time", "bid")
     told = "left archive .* no column 'bid': .* For one stream alone give --right-importance bid"
@@ -164,7 +118,6 @@ def test_an_importance_that_only_one_stream_has(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("left", "right", "message"),
     [
-        ({"t": ["a"]}, {}, "time column t has type string"),
         ({"t": [True]}, {}, "time column t has type bool"),
         ({"t": pa.array([1], pa.timestamp("s"))}, {}, "they are not of one kind"),
         (
@@ -172,9 +125,7 @@ def test_an_importance_that_only_one_stream_has(tmp_path: Path) -> None:
             {"t": pa.array([1], pa.timestamp("s", "UTC"))},
             "time zone",
         ),
-        ({"i": ["a"]}, {}, "importance column i has type string"),
         ({"k": [1.5]}, {}, "cast the column to a decimal or an integer"),
-        ({"k": ["a"]}, {}, r"column k of the left archive \(string\).*cast one"),
         ({"k": [[1]]}, {"k": [[1]]}, "cannot be joined on"),
         ({"k": [b"a"]}, {"k": ["a"]}, "not of one kind"),
         (
@@ -197,9 +148,7 @@ def test_mistyped_columns(
         check(tmp_path, base | left, base | right, ROLES)
 
 
-def test_sides_that_name_different_numbers_of_columns(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="stream left names 2 join attributes"):
-        run(tmp_path, parquet(tmp_path / "left.parquet", GOOD), Roles(("k", "t"), "t", "i"))
+def test_no_join_attribute(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="has no join attribute"):
         run(tmp_path, parquet(tmp_path / "left.parquet", GOOD), Roles((), "t", "i"))
 
