@@ -68,7 +68,6 @@ def measure_facts(
 
     Parameters
     ----------
-    device : Device
     lanes, rows : int
         Lanes, and tuples of each side of one.
     compared : int

@@ -84,7 +84,6 @@ def measure_harvest(
 
     Parameters
     ----------
-    device : Device
     n : int
         Logical basic windows; the join has n^6 settings.
     joins : int

@@ -211,7 +211,6 @@ def measure_multiway(
 
     Parameters
     ----------
-    device : Device
     sizes : tuple of int
         Tuples of a batch.
     windows : tuple of int

@@ -65,7 +65,6 @@ def measure_optimum(
 
     Parameters
     ----------
-    device : Device
     tuples : int
         Of one side.
     choices : int

@@ -48,7 +48,6 @@ def bytes_moved(
 
     Parameters
     ----------
-    rows_left, rows_right : int
     code_bits : int
         Bits for lane, key and time together.
     key_bytes, lane_bytes : int
@@ -215,7 +214,6 @@ def measure_count(
 
     Parameters
     ----------
-    device : Device
     rows : int
         Of each stream.
     peer_rows : int, optional

@@ -249,7 +249,6 @@ def measure_replay(
 
     Parameters
     ----------
-    device : Device
     lanes, rows : int
         Lanes, and tuples of each side of one.
     cpu_lanes : int

@@ -43,7 +43,6 @@ def measure_vectors(
 
     Parameters
     ----------
-    device : Device
     size, width, window : int
         Vectors of either stream, their numbers, and vectors of the other that a window has.
     compared : int

@@ -42,10 +42,8 @@ def document_of(
 
     Parameters
     ----------
-    title, meaning : str
     cards : sequence of Answer
         What comes first.
-    parts : iterable of Part
     made_by : str
         By what, and when it was made.
     terms : dict of str to str

@@ -64,7 +64,6 @@ def row_groups(
 
     Parameters
     ----------
-    archive : Archive
     time : str
         Column.
     unit : {"tick", "s", "ms", "us", "ns", "day"}
@@ -184,9 +183,7 @@ def read_stretch(
 
     Parameters
     ----------
-    files : sequence of FileGroups
     side : {"left", "right"}
-    roles : Roles
     joined : JoinColumns
         Of both sides.
     columns : sequence of str

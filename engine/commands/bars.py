@@ -76,7 +76,6 @@ class StageBars:
 
     Parameters
     ----------
-    console : Console
     clock : callable
         Returns seconds.
     """

@@ -40,8 +40,6 @@ def show(
 
     Parameters
     ----------
-    told : Telling
-    join : JoinStatistics
     asks : Asked
     measured : sequence of Measured
         Runs to compare with their expected comparisons.

@@ -70,8 +70,6 @@ def answer(
 
     Parameters
     ----------
-    argv : sequence of str or None
-    engines, commands : mapping
     alone : bool
         Whether the process is the command's own.
     """

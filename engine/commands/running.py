@@ -112,7 +112,6 @@ def running(asked: Asked, given: Given, archives: Iterable[str] = ()) -> Iterato
 
     Parameters
     ----------
-    asked : Asked
     given : Given
         With ``engine`` and ``rapids``, and ``report`` and ``html`` where the command has them.
     archives : iterable of str

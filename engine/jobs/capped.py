@@ -16,7 +16,6 @@ def warn_of_capped(options: JobOptions, profiles: Sequence[LaneProfile]) -> None
 
     Parameters
     ----------
-    options : JobOptions
     profiles : sequence of LaneProfile
         Of all lanes.
     """

@@ -41,7 +41,6 @@ def explain(
 
     Parameters
     ----------
-    problem : OrderingProblem
     measured : sequence of Measured
         Runs to compare with their expected comparisons.
     top : int or None

@@ -48,7 +48,6 @@ def measured_archives(given: Given, progress: Progress | None = None) -> Archive
 
     Parameters
     ----------
-    given : Given
     progress : callable, optional
         Called as ``progress(stage, done, total)``.
 

@@ -175,9 +175,6 @@ def prepare_job(
 
     Parameters
     ----------
-    options : JobOptions
-    archives : Archives
-    stages : Stages
     lanes : int, optional
         Hash lanes of each partition group; by default as many as the options say, else 1.
     payload : bool

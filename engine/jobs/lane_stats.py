@@ -80,8 +80,6 @@ def lane_stats(
 
     Parameters
     ----------
-    files : sequence of LaneFiles
-    stages : Stages
     windows : iterable of (int, int)
         Within which lanes are to be profiled.
     kinds : iterable of ValueKind

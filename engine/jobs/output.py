@@ -62,7 +62,6 @@ class PartWriter:
 
     Parameters
     ----------
-    path : Path or Uri
     typed : bool
         False: columns stay as they are.
 
@@ -167,9 +166,6 @@ class Output(ABC):
 
     Parameters
     ----------
-    place : Path or Uri
-    draft : Path or Uri
-    whole : Path
     option : str
         By which it was given, for errors.
 

@@ -45,7 +45,6 @@ class OutputFolder(Output):
     ----------
     place : Path
         Must not exist.
-    option : str
 
     Raises
     ------
@@ -120,7 +119,6 @@ class OutputObjects(Output):
     ----------
     place : Uri
         Must hold nothing else.
-    option : str
 
     Raises
     ------

@@ -26,8 +26,6 @@ class LanePart:
 
     Parameters
     ----------
-    folder : Path or Uri
-    lane : int
     number : int, optional
         Of a slice of the lane.
     """

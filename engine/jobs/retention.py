@@ -98,9 +98,6 @@ def plan_of_lane(
     ----------
     until : ((rows,) int64, (rows,) int64)
         As `PlanFile.read` returns it.
-    streams : (Stored or None, Stored or None)
-    windows : (int, int)
-    after_admission : bool
 
     Raises
     ------

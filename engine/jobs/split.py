@@ -121,7 +121,6 @@ def summaries_needed(
     memory : tuple of Amount or None
     groups : sequence of sequence of int
         The lanes of each join with a budget of its own.
-    policies : iterable of Policy
     frequencies : bool
         Whether the frequency model is asked for.
     """
@@ -143,7 +142,6 @@ def warn_of_no_memory(memory: Amounts, split: Split, peaks: Sequence[tuple[int, 
     ----------
     memory : tuple of Amount or None
         Of each side.
-    split : Split
     peaks : sequence of (int, int)
         Of each group's lanes as one; none if no memory is a percentage.
     """
@@ -175,7 +173,6 @@ def lane_budgets(
         Of each side; a percentage is of the peak of the group's lanes as one.
     groups : sequence of sequence of int
         The lanes of each join with a budget of its own.
-    models : LaneModels
     policy : Policy
         Lanes share so that as much as can be of its value is kept.
     split : Split
@@ -223,7 +220,6 @@ def shared_memories(
     ----------
     memory : tuple of Amount or None
         Of each side; the same percentage of both is of the peaks of both together.
-    groups : sequence of sequence of int
     peaks : sequence of (int, int)
         Of each group's lanes as one, if the memory is a percentage.
     """

@@ -130,7 +130,6 @@ def distinct_groups(columns: Sequence[pa.Array], rows: int) -> tuple[Ints, tuple
     ----------
     columns : sequence of pyarrow.Array
         Canonical partition columns; with none, all rows are of the one group ``()``.
-    rows : int
 
     Returns
     -------
@@ -212,7 +211,6 @@ def lane_order(
     ----------
     lane : (n,) uint16
     values : (n,) int64
-    wanted : Wanted
     stable : bool
         Whether rows equal in both keep their order; it is faster on the CPU if they need not.
 

@@ -72,8 +72,6 @@ def prepare(
 
     Parameters
     ----------
-    left, right : Archive
-    left_roles, right_roles : Roles
     lanes : int
         Lanes into which the join key is hashed, in each group of the partition columns.
     folder : Path or Uri

@@ -99,7 +99,6 @@ class Splitting:
 
     Parameters
     ----------
-    plan : Plan
     origin : str
         The archive's file whose rows they are.
     file_first : int

@@ -167,7 +167,6 @@ class FirstPass(Protocol):
 
         Parameters
         ----------
-        plan : Plan
         sources : sequence of Source
             In the order of the archive's files.
         folder : Path or Uri

@@ -52,7 +52,6 @@ def stretch_of(files: LaneFiles, ticks: Ticks, rows: int) -> LaneFiles:
 
     Parameters
     ----------
-    files : LaneFiles
     ticks : (int, int)
     rows : int
         Tuples of both sides in it, for progress.

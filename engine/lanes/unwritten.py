@@ -33,9 +33,6 @@ class Unwritten:
 
     Parameters
     ----------
-    archive : Archive
-    groups : RowGroups
-    roles : Roles
     joined : JoinColumns
         Of both sides.
     quarantine : bool

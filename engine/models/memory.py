@@ -195,8 +195,6 @@ def memory_moments(
 
     Parameters
     ----------
-    p : float
-    sides : sequence of Stored
     peaks : sequence of float, optional
         Unexpired tuples of each side at the instant in question, by default the mean; they are of
         the groups in proportion to the groups' means.

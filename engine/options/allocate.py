@@ -92,7 +92,6 @@ class JoinOptions:
 
     Parameters
     ----------
-    name : str
     job : JobOptions
         Its archives and windows; its memory and policy are settled here.
     weight : float
@@ -128,7 +127,6 @@ class AllocateOptions:
     ----------
     memory : Amount
         Tuples of all joins and both sides together, or a share of what their exact joins need.
-    joins : tuple of JoinOptions
     metric : {"recall", "error"}
         P5's Q: the recall of each join, or the relative error of the estimated sum of importance.
     refine : int or None

@@ -219,7 +219,6 @@ def split_budget(amount: Amount | None, peaks: Sequence[int]) -> list[int]:
 
     Parameters
     ----------
-    amount : Amount or None
     peaks : sequence of int
         Most unexpired tuples of the side at once, lane by lane.
 

@@ -27,7 +27,6 @@ class Group:
 
     Parameters
     ----------
-    title : str
     declared : tuple of type
         `TypedDict` classes whose fields are options.
     without : collection of str
@@ -93,10 +92,8 @@ class Command:
 
     Parameters
     ----------
-    name : str
     meaning : str
         What it does, in a line.
-    groups : tuple of Group
     instead : dict of str to str
         Options that someone might try, and what to use instead.
     kinds : tuple of Command
@@ -282,7 +279,6 @@ def values_of(
 
     Parameters
     ----------
-    command : Command
     table : mapping
         Options by their names in job files, with hyphens or underscores.
     where : str

@@ -89,7 +89,6 @@ class FactOptions:
     ----------
     path : str
         File, folder or glob of its archive.
-    roles : FactRoles
     access : {"scan", "index", "hash", "binary"}
         How a tuple's facts are found.
     """

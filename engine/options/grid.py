@@ -113,7 +113,6 @@ def parse_windows(text: str, unit: str) -> tuple[int, ...]:
 
     Parameters
     ----------
-    text : str
     unit : str
         As for `engine.runtime.time_units.parse_window`.
 
@@ -203,7 +202,6 @@ def split_parameters(
     given : mapping
         ``policy.name`` sets one policy's parameter, ``name`` that of all policies that have it; a
         parameter's other names, such as additive's alpha for A, count where none has it as its own.
-    policies : sequence of str
 
     Raises
     ------

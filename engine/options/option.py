@@ -56,10 +56,8 @@ class Option:
         Its value if not given; None if that means something of its own.
     choices : tuple of str
         Its values, if they are few.
-    scope : Scope
     flag : str
         Name on the command line and in job files, if it differs from the keyword.
-    interface : Interface
     alone : object
         Its value if the command line gives the option without one.
     positional : bool

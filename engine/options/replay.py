@@ -282,7 +282,6 @@ def job_of(given: Given, split: Split | None = None) -> JobOptions:
 
     Parameters
     ----------
-    given : Given
     split : Split, optional
         In place of the one given.
 

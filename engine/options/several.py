@@ -32,7 +32,6 @@ class MemoryRules:
         Of each stream, in their order; None is exact.
     split : Split
         Even, or pooled: the streams' memories are then one, for which their tuples compete.
-    policy : str
     parameters : dict
         All of the policy's; without AGE's curves.
     curves : tuple of (tuple of float or None)

@@ -83,8 +83,6 @@ def envelope(
         By stage.
     rate : mapping, optional
         By name, as `per_second` returns them.
-    device : Choice, optional
-    seed : int, optional
     **places : Path or None
         Where outputs were written, by option.
     """

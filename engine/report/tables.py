@@ -100,7 +100,6 @@ def table_of(
         Headings.
     rows : iterable of sequence of str
         Cells.
-    title : str, optional
     texts : collection of int
         Columns aligned left; the others hold numbers.
     """

@@ -54,8 +54,6 @@ def choose(recipe: Recipe, limits: Limits, models: Sequence[LaneModel]) -> Chose
 
     Parameters
     ----------
-    recipe : Recipe
-    limits : Limits
     models : sequence of LaneModel
         Of all lanes of the group, in any order; none for bottom-k.
 

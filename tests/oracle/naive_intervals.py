@@ -59,7 +59,6 @@ def naive_intervals(
     ----------
     func, rows, values, groups, every, over, span, independent
         As `naive_aggregate` has them.
-    confidence : float
     lost : sequence of (int, int)
         First and last ticks of the times when outputs may be missing.
     """

@@ -85,7 +85,6 @@ def top(
         As of `naive_multijoin.exact`.
     score : callable
         Of two tuples' values; the greatest are the best. Of equal ones the first to arrive are.
-    k : int
     """
     arrivals = naive.arrivals_of(streams)
     parts = [[u for u in arrivals if u.stream == i] for i in range(len(streams))]

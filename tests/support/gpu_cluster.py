@@ -86,7 +86,6 @@ class Trial:
 
     Parameters
     ----------
-    folder : Path
     session : SparkSession
     """
 

@@ -46,7 +46,6 @@ def random_streams(
 
     Parameters
     ----------
-    seed : int
     sizes : sequence of int
         Tuples of each stream; 0 is possible.
     kind : str

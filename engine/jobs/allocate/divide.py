@@ -74,7 +74,6 @@ def filled(parts: Sequence[float], peaks: Sequence[int], memory: float) -> list[
         Their sum is at most `memory`.
     peaks : sequence of int
         Beyond which a part gains nothing; the rest is given in proportion to what is short of them.
-    memory : float
 
     Examples
     --------

@@ -185,7 +185,6 @@ def recall_join(one: Measured, share: float) -> RecallJoin:
 
     Parameters
     ----------
-    one : Measured
     share : float
         Its part of the memory by PROP.
     """

@@ -118,7 +118,6 @@ def measure_join(lanes: JobLanes, settings: ReplaySettings, buckets: int) -> Joi
     ----------
     lanes : JobLanes
         Without partition groups.
-    settings : ReplaySettings
     buckets : int
         Of the age curves.
     """
@@ -168,10 +167,8 @@ def measured_by_profile(
 
     Parameters
     ----------
-    profile : ArrivalProfile
     prepared : Prepared
         The join's archives.
-    settings : ReplaySettings
     where : str
         The profile's file.
 

@@ -84,7 +84,6 @@ def recall_model(
     Parameters
     ----------
     name : {"age", "frequency"}
-    found : JoinMeasure
     given : (curve or None, curve or None)
         Age curves to go by in place of those measured.
     steady : bool
@@ -264,7 +263,6 @@ def calibrated(model: ByMemory, replays: Mapping[int, float]) -> MeasuredCurve:
 
     Parameters
     ----------
-    model : ByMemory
     replays : mapping
         Recall by memory, of replays with the model's split of it.
 

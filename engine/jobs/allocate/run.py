@@ -153,8 +153,6 @@ def divided(
 
     Parameters
     ----------
-    joins : sequence of Join
-    memory : int
     memory_for : sequence of callable, optional
         Least memory of each join by recall or error; by default its model's.
     """

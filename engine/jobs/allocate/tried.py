@@ -113,8 +113,6 @@ def tried_model(
 
     Parameters
     ----------
-    points : Points
-    candidate : Candidate
     model : RecallModel
         Of the join: what needs no memory, and the best split.
     peaks : (int, int)

@@ -66,7 +66,6 @@ def star_bounds(
 
     Parameters
     ----------
-    joined : JoinedOutputs
     budgets : sequence of int
         K of every stream.
     effort : Effort

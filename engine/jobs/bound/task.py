@@ -83,8 +83,6 @@ def bound_lanes(
     ----------
     memories : sequence of Memory
         Of all lanes.
-    settings : BoundSettings
-    stages : Stages
     out : Path, optional
         Folder for the plan's parts.
     traced : bool
@@ -225,7 +223,6 @@ def bounds_beside(
 
     Parameters
     ----------
-    lanes : JobLanes
     settings : BoundSettings
         Their seconds are for both; half of them, or less, for the first.
     budgets : sequence of (int, int)

@@ -103,8 +103,6 @@ class Cells:
 
     Parameters
     ----------
-    plan : Plan
-    own : Seen
     spec : int
         Which aggregate.
     grouped : bool

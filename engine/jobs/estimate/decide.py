@@ -76,15 +76,7 @@ class Outcome(NamedTuple):
 
 @dataclass
 class Estimating(ABC):
-    """Draws slices until a target or a limit is reached, or has everything read.
-
-    Parameters
-    ----------
-    limits : Limits
-    plan : Slices
-    joins : Joins
-    progress : Progress
-    """
+    """Draws slices until a target or a limit is reached, or has everything read."""
 
     limits: Limits
     plan: Slices

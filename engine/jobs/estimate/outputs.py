@@ -60,12 +60,7 @@ class StretchOutputs(ABC):
 
 
 class NoOutputs(StretchOutputs):
-    """None, as a stream has no tuples there.
-
-    Parameters
-    ----------
-    streams : int
-    """
+    """None, as a stream has no tuples there."""
 
     def __init__(self, streams: int) -> None:
         super().__init__([None] * streams, [0] * streams)
@@ -89,9 +84,6 @@ class Pairs(StretchOutputs):
 
     Parameters
     ----------
-    sides : (StretchTuples, StretchTuples)
-    windows : (int, int)
-    combine : str
     first : int
         First tick whose outputs are of the stretch.
     """

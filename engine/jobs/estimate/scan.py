@@ -216,7 +216,6 @@ def by_group(found: Sequence[Scanned], of: Ints, groups: int) -> list[StretchTup
         Of one side, all of its archive.
     of : (BUCKETS,) int64
         The group that each part of the keys is of.
-    groups : int
     """
     group = of[np.concatenate([own.bucket for own in found])]
     tuples = [own.tuples for own in found if own.tuples is not None]

@@ -32,9 +32,6 @@ class Combinations(StretchOutputs):
 
     Parameters
     ----------
-    recipe : StreamsRecipe
-    streams : MultiStreams
-    payloads : sequence of pyarrow.Table or None
     span : (int, int)
         First and last tick whose outputs are of the stretch.
     """
@@ -144,7 +141,6 @@ def streams_plan(options: EstimateStreamsOptions, task: MultiJoinTask) -> Plan:
 
     Parameters
     ----------
-    options : EstimateStreamsOptions
     task : MultiJoinTask
         The join, opened and checked.
 

@@ -100,7 +100,6 @@ def needed(
 
     Parameters
     ----------
-    groups : sequence of RowGroups
     reach : sequence of int
         Ticks that are read before each stretch, by stream.
     first, last : (n,) int64
@@ -140,7 +139,6 @@ def sliced(
 
     Parameters
     ----------
-    groups : sequence of RowGroups
     windows : sequence of int
         Ticks, by stream.
     start : int or None
@@ -195,8 +193,6 @@ def groups_of(
 
     Parameters
     ----------
-    archives : sequence of Archive
-    roles : sequence of Roles
     joined : JoinColumns
         Whose unit is that of all.
     columns : sequence of sequence of str, optional

@@ -41,7 +41,6 @@ def sums_of(
 
     Parameters
     ----------
-    outputs : StretchOutputs
     specs : sequence of AggregateSpec
         Resolved.
     kinds : sequence of sequence of pyarrow.DataType

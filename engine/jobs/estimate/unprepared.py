@@ -56,13 +56,8 @@ def archive_lane(
 
     Parameters
     ----------
-    archives : Archives
-    roles : (Roles, Roles)
-    joined : (JoinColumns, JoinColumns)
-    groups : (RowGroups, RowGroups)
     windows : (int, int)
         Within which peaks are found.
-    stages : Stages
     folder : Path
         Where what is found out is kept; until the job ends.
     quarantine : bool

@@ -79,7 +79,6 @@ class CountedFile:
         The lane's own.
     settings : ReplaySettings
         Of which only the windows, the first tick and the importance of an output matter.
-    bin_edges : sequence of int
     """
 
     def __init__(self, folder: Place, settings: ReplaySettings, bin_edges: Sequence[int]) -> None:

@@ -82,7 +82,6 @@ class LaneKeys:
     ----------
     exact : Live
         The exact join, or who stands in for it.
-    replay : LaneReplay or None
     forgets : bool
         False where the estimator needs the whole history of every key.
     followers : sequence of Remapped
@@ -223,11 +222,6 @@ class FactKeys:
     """Gives tuples their ids and keeps what was counted for those of the left stream.
 
     As `LaneKeys` does in an equi-join; no id is ever dropped.
-
-    Parameters
-    ----------
-    links : Links
-    replay : LaneReplay or None
     """
 
     complete = True

@@ -58,7 +58,6 @@ def run_lookup(
 
     Parameters
     ----------
-    options : LookupOptions
     stream, fact : Source
         With sides "stream" and "fact".
     sink : Sink, optional

@@ -27,7 +27,6 @@ def look_up_rows(
 
     Parameters
     ----------
-    job : LookupOptions
     stream, fact : pyarrow.Table or str
         Text is the path of an archive.
 

@@ -76,7 +76,6 @@ def check_attributes(
     ----------
     predicate : Predicate
         From `engine.jobs.multijoin.vectors.resolved`.
-    streams : sequence of (Archive, sequence of str)
 
     Raises
     ------
@@ -189,9 +188,6 @@ def raw_attributes(
 
     Parameters
     ----------
-    predicate : Predicate
-    table : pyarrow.Table
-    columns : sequence of str
     kinds : sequence of pyarrow.DataType
         From `check_attributes`.
     stream : str

@@ -69,7 +69,6 @@ def forecast_exact(
     ----------
     task : MultiJoinTask
         Of any join, whose outputs are the exact join's or some of them.
-    lanes : sequence of Lane
     tuples : int
         Of all tasks: those of other lanes are expected to take and to give as much each.
     schema : pyarrow.Schema

@@ -152,7 +152,6 @@ class HarvestRun:
     ----------
     task : MultiJoinTask
         With the settings of a harvest.
-    streams : MultiStreams
     beside : (JoinsTogether, int), optional
         Joins that a GPU probes together, and which of them it is.
 

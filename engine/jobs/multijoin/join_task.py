@@ -229,7 +229,6 @@ def _priors(
         Names of the streams that were left and right, and the file.
     names : sequence of str
         Of all streams.
-    windows : Windows
     unit : str
         What a tick is.
 

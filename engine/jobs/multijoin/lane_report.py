@@ -23,7 +23,6 @@ def lanes_content(task: MultiJoinTask, lanes: Sequence[Joined]) -> dict[str, Any
     ----------
     task : MultiJoinTask
         Any of the join's.
-    lanes : sequence of Joined
     """
     options = task.options
     single = not (options.partition_by or options.lanes)

@@ -34,7 +34,6 @@ def lane_tasks(whole: MultiJoinTask, executor: Executor, stages: Stages) -> list
     ----------
     whole : MultiJoinTask
         Of options with partition columns or hash lanes.
-    executor : Executor
     stages : Stages
         Counts the rows of lanes, and measures what they yield.
     """

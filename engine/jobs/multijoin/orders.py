@@ -29,8 +29,6 @@ def statistics_of(
     Parameters
     ----------
     names : m strings
-    windows : Windows
-    found : Measures
     buckets : m ints or None
     """
     streams = []

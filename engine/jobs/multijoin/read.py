@@ -99,8 +99,6 @@ def read_streams(
 
     Parameters
     ----------
-    sources : sequence of StreamSource
-    predicate : Predicate
     columns : JoinColumns
         The tick, and the attributes' types.
     windows : Windows
@@ -135,10 +133,6 @@ class StreamReader:
 
     Parameters
     ----------
-    source : StreamSource
-    predicate : Predicate
-    columns : JoinColumns
-    share : Share
     window : int
         Ticks before a slice of time that are read.
     """

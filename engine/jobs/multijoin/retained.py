@@ -145,7 +145,6 @@ class TwoStreamsRun(_Run):
     ----------
     task : MultiJoinTask
         With a memory.
-    streams : MultiStreams
     """
 
     _lane: LaneReplay
@@ -210,7 +209,6 @@ class EqualsRun(_Run):
     ----------
     task : MultiJoinTask
         With a memory.
-    streams : MultiStreams
     """
 
     _lane: StarReplay

@@ -43,7 +43,6 @@ def shares_of(sample: Ints, windows: Windows, predicate: Predicate, number: int)
         Times of some tuples.
     windows : Windows
         A count-based one reaches back any time, over tuples of all attributes: there is one share.
-    predicate : Predicate
     number : int
         Shares; there may be fewer slices where many tuples have one time.
 

@@ -39,7 +39,6 @@ def resolved(predicate: Predicate, streams: Sequence[tuple[Archive, Sequence[str
 
     Parameters
     ----------
-    predicate : Predicate
     streams : sequence of (Archive, sequence of str)
         The columns of each.
 

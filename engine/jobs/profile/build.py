@@ -36,7 +36,6 @@ class Together:
     ----------
     settings : PassSettings
         As the lanes were given them.
-    surveys : sequence of (SideSurvey, SideSurvey)
     counts : sequence of LaneCounts
         Of the same lanes.
     keys : int or None

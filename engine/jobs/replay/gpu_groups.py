@@ -102,8 +102,6 @@ def grouped(
 
     Parameters
     ----------
-    tasks : sequence of ReplayTask
-    wanted : Wanted
     slots : int
         Tasks that run at once elsewhere: as many groups at least, so that the lanes of several are
         followed, and devices used, at the same time.
@@ -155,7 +153,6 @@ def counting_device(tasks: Sequence[ReplayTask], wanted: Wanted, slots: int) -> 
 
     Parameters
     ----------
-    tasks : sequence of ReplayTask
     wanted : Wanted
         Of the job.
     slots : int
@@ -180,7 +177,6 @@ def lane_matches(
 
     Parameters
     ----------
-    device : Device
     tasks : sequence of ReplayTask
         Of one job, none through facts. The lanes, or their slices, are read whole.
 

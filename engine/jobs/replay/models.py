@@ -73,8 +73,6 @@ class ReplayModels:
 
     Parameters
     ----------
-    options : JobOptions
-    settings : ReplaySettings
     lanes : JobLanes
         Whose statistics are found, and their age curves measured, as far as the policy needs them.
     prior : ArrivalProfile or None

@@ -32,7 +32,6 @@ def limits_of(
 
     Parameters
     ----------
-    groups : sequence of sequence of int
     budgets : sequence of (int, int)
         K of left and right of each lane.
     shared : sequence of int

@@ -58,8 +58,6 @@ def run_replay(
 
     Parameters
     ----------
-    options : JobOptions
-    executor : Executor
     progress : callable, optional
     choose : callable, optional
         Chooses the policy once the lanes are there; only needed where the options leave that open.

@@ -41,10 +41,6 @@ def build_report(
 
     Parameters
     ----------
-    options : SampleOptions
-    settings : ReplaySettings
-    lanes : JobLanes
-    plan : SamplePlan
     results : sequence of LaneSample
         In the plan's order.
     totals : (pyarrow.Table, pyarrow.Table)

@@ -70,7 +70,6 @@ def read_stream(
 
     Parameters
     ----------
-    source : StreamSource
     columns : FactColumns
         What F has in common with its streams.
     side : int

@@ -79,11 +79,8 @@ def bound_places(
 
     Parameters
     ----------
-    points : sequence of Point
     settings : mapping
         Of each point, by its number.
-    layout : Layout
-    lanes : JobLanes
     effort : Effort
         Its seconds are for all places together.
     """

@@ -23,7 +23,6 @@ class BroadcastPool(Generic[T]):
 
     Parameters
     ----------
-    states : sequence of callable
     threads : int
         How many states are served at once.
 

@@ -67,9 +67,6 @@ def lay_out(
 
     Parameters
     ----------
-    points : sequence of Point
-    settings : Settings
-    lanes : JobLanes
     profile : ArrivalProfile or None
         Of another time, whose age curves AGE goes by, and whose frequencies a split as expected.
     """

@@ -69,12 +69,10 @@ def draw(
 
     Parameters
     ----------
-    rows : sequence of Row
     advice : sequence of Advice
         Whose targets and best choices are marked on the plot of their measure.
     grid : mapping
         As the report has it.
-    folder : Path or Uri
     """
     figures = ((own.name, figure_of(rows, advice, grid, own)) for own in MEASURES)
     return save_each(figures, folder)

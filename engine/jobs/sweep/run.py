@@ -54,9 +54,6 @@ def run_sweep(
 
     Parameters
     ----------
-    options : SweepOptions
-    executor : Executor
-    progress : Progress, optional
     sweeping : callable
         Finds out what the cells of a number of lanes come to.
 

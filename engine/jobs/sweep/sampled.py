@@ -111,12 +111,10 @@ def samplings(
 
     Parameters
     ----------
-    points : sequence of Point
     settings : mapping
         Of each point, by its number.
     budgets : mapping
         K of left and right of each lane, by the point's number.
-    groups : sequence of Group
     lanes : JobLanes
         Of which sizes are counted by a pass, where a policy has no cap.
 

@@ -172,8 +172,6 @@ def replay_cells(
 
     Parameters
     ----------
-    files : LaneFiles
-    cells : sequence of Cell
     threads : int
         Cells replayed at once.
     counters : sequence of ExactCounter

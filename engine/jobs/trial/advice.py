@@ -25,7 +25,6 @@ def advice_of(
     ----------
     memories : sequence of Amounts
         With which the candidates were tried.
-    trial : Trial
     measure : {"importance_recall", "recall"}
         By which they are ranked.
 

@@ -102,7 +102,6 @@ def lane_cost(
     ----------
     models : ReplayModels
         With the settings of the replay, the lanes' profiles and AGE's curves.
-    lanes : JobLanes
     budgets : sequence of (int, int)
         K of left and right of each lane.
     tuples : int, optional

@@ -70,11 +70,8 @@ def lay_out(
 
     Parameters
     ----------
-    base : JobOptions
     memories : sequence of Amounts
         What the memory of both sides may be; `base`'s is not looked at.
-    archives : Archives
-    lanes : JobLanes
     given : (curve or None, curve or None)
         Age curves to go by in place of those measured.
     """
@@ -102,8 +99,6 @@ def cells_of(
     ----------
     jobs : sequence of JobOptions
         Of the same windows.
-    archives : Archives
-    lanes : JobLanes
     given : (curve or None, curve or None)
         Age curves to go by in place of those measured.
     """

@@ -64,8 +64,6 @@ def run_trial(
 
     Parameters
     ----------
-    layout : TrialLayout
-    lanes : JobLanes
     measure : {"importance_recall", "recall"}
         By which candidates are ranked.
     seed : int

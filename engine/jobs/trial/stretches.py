@@ -107,7 +107,6 @@ def stretches_of(
 
     Parameters
     ----------
-    blocks : Blocks
     counts : sequence of (2, blocks) int64
         Of each lane, as `rows_by_time` finds them.
     start_ts : int or None
@@ -163,7 +162,6 @@ def drawn(stretches: Sequence[Stretch], number: int, start: float, more: int = 1
 
     Parameters
     ----------
-    stretches : sequence of Stretch
     number : int
         Draws, equally far apart in the work of all stretches one after the other.
     start : float

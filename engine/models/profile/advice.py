@@ -155,8 +155,6 @@ def advise(
 
     Parameters
     ----------
-    basis : Evidently
-    fit : dict
     trials : sequence of dict
         What short replays advise with each memory, plain.
     combine : str

@@ -63,7 +63,6 @@ def forecast(join: ExactJoin, work: Callable[[SlicePart], int] | None = None) ->
 
     Parameters
     ----------
-    join : ExactJoin
     work : callable, optional
         Does what is to be done with a part of the join, and returns its outputs; by default counts
         them.

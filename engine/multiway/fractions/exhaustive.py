@@ -166,7 +166,6 @@ def best_settings(
 
     Parameters
     ----------
-    joins : sequence of JoinProfile
     searches : sequence of Search
         Ranges of settings of joins, or of a direction of a join, each with its limit
         (`JoinProfile.limit`).

@@ -57,7 +57,6 @@ def best_setting(
 
     Parameters
     ----------
-    join : JoinProfile
     limit : float
         In comparisons a second (`JoinProfile.limit`).
     least : {0, 1}
@@ -114,7 +113,6 @@ def harvest_setting(
 
     Parameters
     ----------
-    join : JoinProfile
     throttle : float
         z, more than 0 and at most 1.
     method : {"exact", "greedy", "reverse", "double-sided", "brute-force"}

@@ -82,9 +82,6 @@ def measured_costs(
 
     Parameters
     ----------
-    streams : MultiStreams
-    windows : Windows
-    predicate : Predicate
     orders : m sequences of m - 1 ints
     basic_window : int
         b, in ticks.
@@ -134,7 +131,6 @@ def shrunken(scores: Floats, samples: float) -> Floats:
     Parameters
     ----------
     scores : (n,) float64
-    samples : float
 
     Examples
     --------

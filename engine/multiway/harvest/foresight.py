@@ -41,13 +41,10 @@ class Foresight:
 
     Parameters
     ----------
-    join : WalkJoin
-    finder : TiledMatches
     order, stream_of : (n,), (all,) int64
         Places in arrival order; the stream of each place.
     sampled : (all,) bool
         By place.
-    pool : ThreadPoolExecutor
     threads : int
         Of it.
     """
@@ -78,7 +75,6 @@ class Foresight:
 
         Parameters
         ----------
-        rank : int
         until : float
             The tick at which other plans may follow.
         """

@@ -48,7 +48,6 @@ def chosen(
 
     Parameters
     ----------
-    shape : JoinShape
     throttle : float
         z; if it is 1, everything is read.
     rates, comparisons, passes, ages
@@ -109,10 +108,6 @@ def plans_ahead(
 
     Parameters
     ----------
-    shape : JoinShape
-    throttle : float
-    lessons : Lessons
-    given : Intervals
     begin : int
         The interval that reads `plan`.
     short : bool

@@ -28,14 +28,12 @@ class Speculation:
 
     Parameters
     ----------
-    streams : MultiStreams
     order : (n,) int64
         Places in arrival order.
     stream_of : (n,) int64
         By place.
     t0 : int
         The first tick.
-    prober : Prober
     """
 
     def __init__(
@@ -62,7 +60,6 @@ class Speculation:
         ----------
         arrived : int
             Tuples that have come.
-        plan : ReadPlan
         sampled : (n,) bool
             By place: drawn to be learnt from.
         shred : float

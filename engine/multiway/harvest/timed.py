@@ -72,20 +72,12 @@ class Timed:
 
     Parameters
     ----------
-    streams : MultiStreams
-    arrivals : Arrivals
     admitted : Admitted
         Empty windows.
-    clock : Clock
-    prober : CpuProber
     whole : ReadPlan
         What sampled tuples read.
     classes : Classes
         That outputs of sampled tuples are counted in.
-    adapting : Adapting
-    shape : JoinShape
-    settings : HarvestSettings
-    pool : ThreadPoolExecutor
     emit : bool
         Whether outputs are wanted.
     """
@@ -166,7 +158,6 @@ class Timed:
 
         Parameters
         ----------
-        plan : ReadPlan
         stale : bool
             Whether it is still to be made.
 

@@ -82,15 +82,12 @@ class Untimed:
 
     Parameters
     ----------
-    streams : MultiStreams
     order, stream_of : (n,) int64
         Places in arrival order; the stream of each place.
     t0, every : int
         The first tick; ticks of an interval.
     sampled : (n,) bool
         By place.
-    prober : CpuProber
-    classes : Classes
     pool : ThreadPoolExecutor
         Of as many threads as the prober says.
     """

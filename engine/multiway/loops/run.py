@@ -82,10 +82,6 @@ class LoopsRun:
 
     Parameters
     ----------
-    streams : MultiStreams
-    windows : Windows
-    predicate : Predicate
-    settings : LoopsSettings
     combine : {"min", "sum", "product", "max", "mean"}
         Importance of an output, of its members'.
     start_ts : int, optional

@@ -27,7 +27,6 @@ def local_costs(problem: OrderingProblem, direction: int, orders: GivenOrders) -
 
     Parameters
     ----------
-    problem : OrderingProblem
     direction : int
         i, the stream of the new tuples, from 0.
     orders : (n, m) int64
@@ -106,7 +105,6 @@ def cost_of(problem: OrderingProblem, order: GivenOrder, local: LocalCost = loca
 
     Parameters
     ----------
-    problem : OrderingProblem
     order : m ints, or m sequences of m or m - 1 ints
         A global order; or every direction's own, with its stream or, where that is outermost,
         without it.
@@ -190,8 +188,6 @@ def local_comparisons(problem: OrderingProblem, direction: int, orders: GivenOrd
 
     Parameters
     ----------
-    problem : OrderingProblem
-    direction : int
     orders : (n, m) int64
         As for `local_costs`.
 

@@ -26,7 +26,6 @@ def allowing(found: Answer, own: float, foreseen: Sequence[Foreseen]) -> Answer:
 
     Parameters
     ----------
-    found : Answer
     own : float
         How far its interval reaches.
     foreseen : sequence of Foreseen

@@ -196,7 +196,6 @@ def answer(
 
     Parameters
     ----------
-    cell : Cell
     confidence : float
         Of the interval, between 0 and 1.
     average : bool

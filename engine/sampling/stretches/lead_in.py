@@ -85,8 +85,6 @@ def with_left_over(found: Answer, own: LeftOver, confidence: float, most: float 
 
     Parameters
     ----------
-    found : Answer
-    own : LeftOver
     confidence : float
         Of the interval.
     most : float

@@ -75,8 +75,6 @@ class Anticipated:
 
     Parameters
     ----------
-    places : Places
-    sample : Sampled
     entries : Entries
         Of totals what slices came to; of averages what they differ from it.
     unit : (cells,) float64
@@ -163,7 +161,6 @@ def draws_needed(
     ----------
     sizes, worth : (slices,) float64
         By which slices are drawn, in order of time, and those that totals go with.
-    cells : Anticipated
     within : float
         What the widest interval is to reach.
     pilot : int
