@@ -87,35 +87,6 @@ def best_value(case: Case) -> float:
     return value
 
 
-# --- P2 figures 2 and 3 ------------------------------------------------------------------------
-
-
-def test_exact_result_of_p2() -> None:
-    case = Case({**P2, "probe": AFTER, "objective": "importance"}, None)
-    found = rows_of(star(case))
-    importance = sum(min(P2["left"][i][2], P2["right"][j][2]) for i, j in found)
-    assert (len(found), importance) == (15, 43.0)
-
-
-@pytest.mark.parametrize(
-    ("probe", "objective", "best"),
-    [
-        (AFTER, "importance", 38.0),
-        (AFTER, "outputs", 12.0),
-        (BEFORE, "importance", 42.0),
-        (BEFORE, "outputs", 14.0),
-    ],
-)
-def test_golden_values_of_p2(probe: str, objective: str, best: float) -> None:
-    assert best_value(Case({**P2, "probe": probe, "objective": objective}, None)) == best
-
-
-@pytest.mark.parametrize(("probe", "outputs"), [(AFTER, 11), (BEFORE, 14)])
-def test_outputs_of_the_most_important_plan_of_p2(probe: str, outputs: int) -> None:
-    options = {**P2, "probe": probe, "objective": "importance"}
-    assert cases.best(Case(options, None)).outputs == outputs
-
-
 # --- random joins ------------------------------------------------------------------------------
 
 
@@ -159,13 +130,6 @@ def test_matches_through_several_facts_count_once_for_each() -> None:
 
 
 # --- edges -------------------------------------------------------------------------------------
-
-
-def test_a_fact_is_active_from_begin_and_not_at_end() -> None:
-    batch = StreamBatch(np.arange(6), np.arange(6), np.full(6, 8), np.ones(6))
-    facts = facts_of([(8, 8, 2, 4)])
-    ((a, b),) = fact_pairs(batch, batch, facts, 9, 9)
-    assert set(zip(a.tolist(), b.tolist(), strict=True)) == {(2, 2), (2, 3), (3, 2), (3, 3)}
 
 
 @pytest.mark.parametrize("fact", [[], [(7, 7, 0, None)], [(1, 1, 5, 5), (1, 1, 5, 2)]])

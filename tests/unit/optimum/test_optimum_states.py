@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import random
-
-import figures
 import numpy as np
 import optimum_cases as cases
 import pytest
-from figures import BUDGETS, WINDOWS
-from naive import PROBES, SIDES, Table
+from naive import SIDES
 from naive_optimum import OBJECTIVES
 from optimum_cases import Case
 
@@ -18,9 +14,6 @@ from engine.optimum.intervals import Matches
 from engine.optimum.retained import NOT_STORED, Retained
 from engine.optimum.states import Graph, Optimal, optimal_states
 from engine.runtime.errors import SpecError
-
-BEFORE, AFTER = PROBES
-P1 = figures.P1 | WINDOWS | BUDGETS | {"combine": "min", "start_ts": None}
 
 
 def solved(case: Case) -> list[Optimal]:
@@ -57,31 +50,6 @@ def until_of(found: Optimal) -> list[int | None]:
     return [None if tick == NOT_STORED else tick for tick in found.until.tolist()]
 
 
-# --- P1 figure 1 -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("probe", "objective", "best"),
-    [
-        (AFTER, "importance", 30.0),
-        (AFTER, "outputs", 8.0),
-        (BEFORE, "importance", 31.0),
-        (BEFORE, "outputs", 8.0),
-    ],
-)
-def test_golden_values(probe: str, objective: str, best: float) -> None:
-    case = Case({**P1, "probe": probe, "objective": objective}, None)
-    assert total(case, solved(case)) == best
-
-
-def test_the_best_plan_of_p1_figure_1() -> None:
-    # r0 earns 1, 1, 1 by t = 3 and r1 20 at 4; s1 earns 1 at 2 and s0 5 at 3
-    found = solved(Case({**P1, "probe": AFTER, "objective": "importance"}, None))
-    assert until_of(found[0]) == [3, 4, None, None, None, None]
-    assert until_of(found[1]) == [3, 2, None, None, None, None]
-    assert [each.value for each in found] == [23.0, 6.0]
-
-
 # --- random and adversarial joins --------------------------------------------------------------
 
 
@@ -98,31 +66,6 @@ def test_it_is_the_optimum(
     assert total(case, solved(case)) == best
     monkeypatch.setattr(states, "ROOM", 3)  # links are tidied
     assert total(case, solved(case)) == best
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("probe", [BEFORE, AFTER])
-@pytest.mark.parametrize("budgets", [(0, 3), (3, 1), (None, None)])
-def test_uneven_budgets(budgets: tuple[int | None, int | None], probe: str, objective: str) -> None:
-    draw = random.Random(8)  # noqa: S311
-    left, right = (
-        [(t // 2, draw.choice("aab"), float(draw.randint(1, 9))) for t in range(8)] for _ in SIDES
-    )
-    options = {**P1, "left": left, "right": right, "window_right": 2, "combine": "sum"}
-    options |= {"probe": probe, "objective": objective}
-    case = Case(options | dict(zip(("budget_left", "budget_right"), budgets, strict=True)), None)
-    assert total(case, solved(case)) == cases.best(case).value
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_weights_of_both_signs_at_every_match(seed: int) -> None:
-    # All match all: every tuple must be dropped in time, or held through what is bad.
-    draw = random.Random(seed)  # noqa: S311
-    table: Table = [(t, "a", 1.0) for t in range(6)]
-    weights = [[draw.randint(-4, 4) / 2 for _ in table] for _ in table]
-    options = {**P1, "left": table, "right": table, "window_left": 5, "budget_left": 1}
-    case = Case(options | {"probe": PROBES[seed % 2], "objective": "importance"}, weights)
-    assert total(case, solved(case)) == cases.best(case).value
 
 
 def long_stream() -> Matches:
@@ -161,34 +104,6 @@ def test_links_that_no_path_uses_are_dropped(monkeypatch: pytest.MonkeyPatch) ->
 
 
 # --- single rules ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("after", "until"), [(False, [2, 4]), (True, [2, None])])
-def test_the_slot_of_the_last_match_is_free_only_before_admission(
-    after: bool, until: list[int | None]
-) -> None:
-    matches = matches_of((0, [(2, 2.0)]), (2, [(4, 1.0)]))
-    found = optimal_states(matches, 1, after_admission=after)
-    assert until_of(found) == until
-    assert found.value == (2.0 if after else 3.0)
-
-
-@pytest.mark.parametrize(
-    ("gains", "value", "until"),
-    [
-        ([-1.0, 3.0, -1.0], 2.0, 2),
-        ([-3.0, 1.0, 1.0], 0.0, None),
-        ([1.0, -1.0, 1.0], 1.0, 1),
-        ([0.0, 0.0], 0.0, None),
-    ],
-)
-@pytest.mark.parametrize("after", [False, True])
-def test_a_bad_match_is_taken_where_better_ones_follow_it(
-    after: bool, gains: list[float], value: float, until: int | None
-) -> None:
-    matches = matches_of((0, [(t + 1, gain) for t, gain in enumerate(gains)]))
-    found = optimal_states(matches, 1, after_admission=after)
-    assert (found.value, until_of(found)) == (value, [until])
 
 
 @pytest.mark.parametrize("after", [False, True])
