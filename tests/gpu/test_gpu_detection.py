@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from fake_cupy import fake_cupy
 
 from gpu_kernels import devices
 from gpu_kernels.devices import CudaDevice, NoGpuError, choose_device, gpu_seen
@@ -25,29 +26,6 @@ class Pool:
     def free_all_blocks(self) -> None:
         """Count the calls."""
         Pool.freed += 1
-
-
-def fake_cupy(count: int | Exception) -> Any:
-    """Return a module that looks like CuPy on a machine with `count` devices; numpy inside."""
-
-    def counted() -> int:
-        if isinstance(count, Exception):
-            raise count
-        return count
-
-    module: Any = ModuleType("cupy")
-    runtime = SimpleNamespace(
-        getDeviceCount=counted,
-        getDevice=lambda: 0,
-        getDeviceProperties=lambda _: {"name": b"FakeCard 9000"},
-        memGetInfo=lambda: (100, 1000),
-    )
-    module.cuda = SimpleNamespace(runtime=runtime)
-    module.get_default_memory_pool = Pool
-    module.asnumpy = np.asarray
-    for name in ("asarray", "zeros", "empty"):
-        setattr(module, name, getattr(np, name))
-    return module
 
 
 @pytest.fixture(autouse=True)
@@ -101,9 +79,12 @@ def test_the_simulator_is_taken_only_when_a_gpu_is_demanded(
 def test_a_device_counts_the_pool_as_free_and_gives_it_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "cupy", fake_cupy(1))
+    cupy = fake_cupy(1)
+    cupy.cuda.runtime.memGetInfo = lambda: (100, 1000)
+    cupy.get_default_memory_pool = Pool
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
     device = CudaDevice()
-    assert device.name == "FakeCard 9000"
+    assert device.name == "FakeCard 0"
     assert device.free_bytes() == 125
     assert device.download(device.upload(np.arange(3))).tolist() == [0, 1, 2]
     assert device.zeros((2, 2), np.int32).tolist() == [[0, 0], [0, 0]]
