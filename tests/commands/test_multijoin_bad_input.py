@@ -158,8 +158,8 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "no segments": (SHED | {"basic_window": None}, r"--basic-window is missing: a harvested join"),
     "no interval": (SHED | {"adapt_every": None}, r"--adapt-every is missing: a harvested join"),
     "segments": (
-        SHED | {"basic_window": 1, "window": "9,b=200000"},
-        r"--basic-window 1 cuts the window of stream b into 200,000 basic windows, and 100,000 are",
+        SHED | {"basic_window": 1, "window": "9,b=70000"},
+        r"--basic-window 1 cuts the window of stream b into 70,000 basic windows, and 65,535 are",
     ),
     "rooms by a float": ({"partition_by": "v"}, r"\(double\).* not compared for equality: cast"),
     "segment": (SHED | {"basic_window": 0}, r"--basic-window 0 must be 1 tick or more"),

@@ -28,6 +28,7 @@ from engine.jobs.streams import (
 )
 from engine.models.profile.model import ArrivalProfile
 from engine.multiway.exact.given import check_top
+from engine.multiway.fractions.profile import MOST_BASIC_WINDOWS
 from engine.multiway.harvest.priors import PairPrior
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.predicate import Predicate, condition
@@ -42,8 +43,6 @@ from engine.runtime.warned import warn
 
 TICKS = {"tick": 1.0, "s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "day": 1.0 / 86_400}
 """Of a second; where times are plain numbers a tick is taken for one."""
-MOST_BASIC_WINDOWS = 100_000
-"""Of a window: what is learnt and decided takes time and memory for each."""
 
 
 @dataclass(frozen=True)
