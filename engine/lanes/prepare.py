@@ -22,7 +22,6 @@ from engine.runtime.errors import OutputError, SpecError
 from engine.runtime.executors import Executor, Progress, silent
 from engine.runtime.uris import Place
 
-BAD_ROWS = ("error", "quarantine")
 _OUTPUT_COLUMNS = ("row",)
 
 
@@ -105,7 +104,7 @@ def prepare(
     archives, roles = (left, right), (left_roles, right_roles)
     columns = _columns(archives, roles, fact)
     sources = archives if fact is None else (*archives, fact.archive)
-    _check_options(sources, lanes=lanes, bad_rows=bad_rows, payload=payload)
+    _check_options(sources, lanes=lanes, payload=payload)
     mark = fingerprint(archives, roles, lanes=lanes, bad_rows=bad_rows, payload=payload, fact=fact)
     home = lane_home(folder, mark)
     try:
@@ -178,15 +177,9 @@ def _columns(
     return replace(common, keys=fact.columns.left), replace(common, keys=fact.columns.right)
 
 
-def _check_options(
-    archives: Sequence[Archive], *, lanes: int, bad_rows: str, payload: bool
-) -> None:
-    if lanes < 1:
-        raise SpecError(f"lanes {lanes} must be 1 or more")
+def _check_options(archives: Sequence[Archive], *, lanes: int, payload: bool) -> None:
     if lanes > MAX_LANES:
         raise SpecError(too_many_lanes("1", lanes))
-    if bad_rows not in BAD_ROWS:
-        raise SpecError(f"bad rows {bad_rows!r} must be one of {', '.join(BAD_ROWS)}")
     for archive in archives if payload else ():
         for name in _OUTPUT_COLUMNS:
             if name in archive.schema.names:

@@ -222,12 +222,7 @@ def reserved(mean: float, variance: float, overflow: float | None) -> float:
     mean, variance : float
         Of the tuples held.
     overflow : float or None
-        None: the mean itself, which is exceeded about half of the time.
-
-    Raises
-    ------
-    SpecError
-        If `overflow` is not above 0 and at most 0.5.
+        Above 0, at most 0.5. None: the mean itself, which is exceeded about half of the time.
 
     Examples
     --------
@@ -236,11 +231,6 @@ def reserved(mean: float, variance: float, overflow: float | None) -> float:
     """
     if overflow is None:
         return mean
-    if not 0.0 < overflow <= 0.5:
-        raise SpecError(
-            f"overflow is {overflow:g}; give the probability that memory overflows at the busiest "
-            "instant, above 0 and at most 0.5"
-        )
     return mean + NormalDist().inv_cdf(1.0 - overflow) * sqrt(max(0.0, variance))
 
 
@@ -271,7 +261,7 @@ def fraction_for(
     Raises
     ------
     SpecError
-        If there is no memory, or `overflow` is invalid.
+        If there is no memory.
 
     Examples
     --------

@@ -102,8 +102,6 @@ class Predicate:
             raise SpecError(
                 "bound 0 of predicate inner holds for any two tuples: give a number more than 0"
             )
-        if (self.kind == "theta") != (self.function is not None):
-            raise SpecError(f"a function belongs to predicate theta, and is given for {self.kind}")
 
     @property
     def code(self) -> int:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.errors import SpecError
 from engine.runtime.jit import Floats, Ints, jit
 
 MOST_STREAMS = 8
@@ -65,16 +64,7 @@ class Windows(NamedTuple):
 
 
 def windows_of(sizes: Sequence[int], by_rows: Sequence[bool] | None = None) -> Windows:
-    """Return the windows of the sizes; by default all time-based.
-
-    Raises
-    ------
-    SpecError
-        If a size is less than 0.
-    """
-    for stream, size in enumerate(sizes):
-        if size < 0:
-            raise SpecError(f"window {size} of stream {stream} must be 0 or more")
+    """Return the windows of the sizes; by default all time-based."""
     flags = [False] * len(sizes) if by_rows is None else by_rows
     return Windows(np.array(sizes, np.int64), np.array(flags, np.bool_))
 

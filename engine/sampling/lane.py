@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from engine.exact.checks import check_windows, first_counted, sealed
 from engine.replay.settings import UNLIMITED
-from engine.runtime.errors import SpecError
 from engine.runtime.jit import NONE, Floats, Ints, Records
-from engine.runtime.streams import SIDES, StreamBatch
+from engine.runtime.streams import StreamBatch
 from engine.sampling import kernel, layout, uniform
 from engine.sampling.layout import (
     SampleArrivals,
@@ -59,11 +58,6 @@ class LaneSampler:
     exact_measures : bool
         Whether tuples of measure 0 have no matches and, with uniform, none has more than n(x).
 
-    Raises
-    ------
-    SpecError
-        An argument is out of its range.
-
     Notes
     -----
     Memory: O(tuples held + keys + chunk). eq-cluster, pps-cluster: O(1) a tuple and output;
@@ -95,7 +89,6 @@ class LaneSampler:
         chunk: int = 262_144,
         exact_measures: bool = False,
     ) -> None:
-        _check(method, combine, budget, p, chunk)
         check_windows(*windows)
         ranked = method == "bottom-k"
         self.method = method
@@ -149,18 +142,13 @@ class LaneSampler:
         ------
         SampledOutputs
             Views, valid until the next is asked for; none when only adding up.
-
-        Raises
-        ------
-        SpecError
-            `measures` has not one entry a tuple.
         """
         self._make_keys(keys)
         for side, batch in enumerate((left, right)):
             room = np.empty((batch.ts.size, 2), np.int64)
             self._memories[side] = self._memories[side]._replace(lost=room)
-        a = _arrivals(0, left, left_ids, measures[0])
-        b = _arrivals(1, right, right_ids, measures[1])
+        a = _arrivals(left, left_ids, measures[0])
+        b = _arrivals(right, right_ids, measures[1])
         run = uniform.sample if self.method == "uniform" else kernel.sample
         while True:
             stopped = run(
@@ -259,35 +247,13 @@ class LaneSampler:
         return left, right
 
 
-def _check(method: str, combine: str, budget: tuple[int, int], p: float, chunk: int) -> None:
-    """Raise `SpecError` if an argument is out of its range."""
-    if method not in METHODS:
-        raise SpecError(f"sampling method {method!r} is none of {', '.join(METHODS)}")
-    if combine not in COMBINES:
-        raise SpecError(f"combine {combine!r} is none of {', '.join(COMBINES)}")
-    for side, most in zip(SIDES, budget, strict=True):
-        if most < 0:
-            raise SpecError(f"budget {most} of stream {side} must be 0 tuples or more")
-    if not 0.0 < p <= 1.0:
-        raise SpecError(f"sampling fraction {p} must be more than 0 and at most 1")
-    if chunk < 1:
-        raise SpecError(f"chunk {chunk} must be 1 output tuple or more")
-
-
-def _arrivals(
-    side: int, batch: StreamBatch, ids: NDArray[np.int32], measure: Floats
-) -> SampleArrivals:
+def _arrivals(batch: StreamBatch, ids: NDArray[np.int32], measure: Floats) -> SampleArrivals:
     """Return a batch as the kernels read it."""
-    n = batch.ts.size
-    if measure.shape != (n,):
-        raise SpecError(
-            f"measures of stream {SIDES[side]} have shape {measure.shape}; give one a tuple, ({n},)"
-        )
     return SampleArrivals(
         sealed(batch.ts, np.int64),
         sealed(batch.row, np.int64),
         sealed(ids, np.int32),
         sealed(batch.importance, np.float64),
         sealed(measure, np.float64),
-        np.empty(n, np.int32),
+        np.empty(batch.ts.size, np.int32),
     )

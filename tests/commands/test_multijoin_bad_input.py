@@ -43,6 +43,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "nan": ({"predicate": "distance:x,y:nan"}, r"bound nan of predicate distance must be"),
     "zero": ({"predicate": "inner:tags:0"}, r"bound 0 of predicate inner holds for any .* more"),
     "no column": ({"predicate": "equi:"}, r"--predicate is 'equi:'; write equi:COL"),
+    "empty column": ({"predicate": "distance::1"}, r"; write distance:COL,COL:R"),
     "function": ({"predicate": "theta:f:v"}, r"no function is registered as 'f' .* register it"),
     "module": ({"predicate": "theta:nowhere:f:v"}, r"No module named 'nowhere'; give a module"),
     "attribute": ({"predicate": "theta:math:f:v"}, r"has no attribute 'f'; give a module"),

@@ -27,7 +27,6 @@ from engine.jobs.streams import (
     output_schema,
 )
 from engine.models.profile.model import ArrivalProfile
-from engine.multiway.exact.given import check_top
 from engine.multiway.fractions.profile import MOST_BASIC_WINDOWS
 from engine.multiway.harvest.priors import PairPrior
 from engine.multiway.harvest.settings import HarvestSettings
@@ -95,7 +94,7 @@ def open_join(options: MultiJoinOptions) -> MultiJoinTask:
     groups = check_groups([(own.archive, own.roles.partition_by) for own in sources])
     _check_function(options.predicate)
     clique = options.graph == "clique" and len(options.streams) > 2
-    check_top(options.predicate, options.top, clique=clique)
+    _check_top(options.predicate, options.top, clique=clique)
     read, zoned = common_time([(source.archive, source.roles.time) for source in sources])
     unit = stated_unit(read, options.time_unit)
     if options.columns == "all" and options.out is not None:
@@ -197,6 +196,22 @@ def _harvest(options: MultiJoinOptions, windows: Windows, unit: str) -> HarvestS
     if not windows.by_rows.any():
         _check_basic_windows(options.names, windows, settings, asked)
     return settings
+
+
+def _check_top(predicate: Predicate, top: int | None, *, clique: bool) -> None:
+    """Raise `SpecError` if a join has no best matches, or not so many."""
+    if top is None:
+        return
+    if not predicate.scored:
+        raise SpecError(
+            f"--top {top} asks for the best scores, and predicate {predicate.text} has none: "
+            "choose cosine, distance, or inner on dense vectors"
+        )
+    if clique:
+        raise SpecError(
+            f"--top {top} is of an output's latest tuple, and in a clique of 3 streams or more the "
+            "others must match too: give --join-graph star"
+        )
 
 
 def _check_basic_windows(

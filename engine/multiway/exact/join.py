@@ -13,7 +13,6 @@ from engine.exact.checks import EVERY, first_counted, sealed, thread_count
 from engine.exact.combine import combine_code, combined
 from engine.exact.unexpired import paged
 from engine.multiway.exact import layout
-from engine.multiway.exact.given import check_join, check_top, checked_orders
 from engine.multiway.exact.layout import (
     ExactRules,
     ExactTallies,
@@ -27,7 +26,7 @@ from engine.multiway.exact.sweep import sweep
 from engine.multiway.exact.tiles import MakePropose, Tiles
 from engine.multiway.predicate import Predicate, condition
 from engine.multiway.streams import Attributes, MultiStreams, Windows
-from engine.runtime.errors import InputError, SpecError
+from engine.runtime.errors import InputError
 from engine.runtime.executors import ordered_map
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.work import as_here, gauged
@@ -87,11 +86,6 @@ class ExactJoin:
     propose : callable, optional
         Proposes matches of dense vectors in place of the CPU, see `engine.device.vectors`.
 
-    Raises
-    ------
-    SpecError
-        If an option is invalid, or a stream is out of order.
-
     Examples
     --------
     >>> from engine.multiway.streams import no_attributes, windows_of
@@ -120,7 +114,6 @@ class ExactJoin:
         top: int | None = None,
         propose: MakePropose | None = None,
     ) -> None:
-        check_join(streams, windows, graph)
         begin, end = (EVERY, _LAST + 1) if slices is None else slices
         self._streams, self._predicate = _sealed(streams), predicate
         self._windows = Windows(
@@ -130,10 +123,10 @@ class ExactJoin:
         self._threads = thread_count(threads)
         self._combine = combine_code(combine)
         self._clique = graph == "clique" and streams.number > 2 and not predicate.transitive
-        self._order = checked_orders(orders, streams.number)
+        none = np.zeros((streams.number, 0), np.int64)
+        self._order = none if orders is None else np.array(orders, np.int64)
         self._top, self._propose = top, propose
         self._plan = plan_of(predicate, streams.attributes.value.shape[1], scored=top is not None)
-        check_top(predicate, top, clique=self._clique)
 
     def count(self, edges: Ints | None = None) -> ExactTotals:
         """Return how many outputs there are, and their importance.
@@ -245,8 +238,6 @@ class ExactJoin:
         return own.tallies
 
     def _chunks(self, rows: int, finish: Finish[T]) -> Iterator[T]:
-        if rows < 1:
-            raise SpecError(f"chunk_rows {rows} must be 1 or more")
         source = partial(self._slice_chunks, self._rules(emit=True), rows, finish)
         parts = self.parts
         if len(parts) == 1 or self._threads == 1:

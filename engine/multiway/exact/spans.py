@@ -12,15 +12,6 @@ from engine.runtime.jit import Floats, Ints, jit
 
 
 @jit
-def rises(values: Ints) -> bool:
-    """Return whether values never fall."""
-    falls = np.int64(0)
-    for i in range(1, values.size):
-        falls += np.int64(values[i] < values[i - 1])
-    return bool(falls == 0)
-
-
-@jit
 def same(values: Floats) -> bool:
     """Return whether values are all equal."""
     for own in values:  # noqa: SIM110 - compiled

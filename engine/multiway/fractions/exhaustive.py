@@ -111,8 +111,6 @@ class BestSetting(NamedTuple):
 
 
 def _space(layout: Layout, least: int) -> Space:
-    if least not in {0, 1}:
-        raise SpecError(f"least {least} must be 0 or 1 logical basic windows a hop")
     try:
         return space_of(layout, least)
     except OverflowError as error:
@@ -183,7 +181,8 @@ def best_settings(
     Raises
     ------
     SpecError
-        If a search names a join, direction or index that is not there.
+        If a search names a join, direction or index that is not there, or int64 does not count
+        the settings.
     DeviceError
         If the directions' settings need more memory than this machine has.
     TooLargeError

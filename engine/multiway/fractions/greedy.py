@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.multiway.fractions.profile import JoinProfile
-from engine.runtime.errors import SpecError, chosen
+from engine.runtime.errors import chosen
 from engine.runtime.jit import jit, kernel
 from gpu_kernels.harvest.formulas import add_comparisons
 from gpu_kernels.harvest.layout import Floats, Ints, Layout, flatten
@@ -223,7 +223,7 @@ def greedy(
     Raises
     ------
     SpecError
-        If a name, `least` or the throttle fraction is invalid.
+        If the metric or the throttle fraction is invalid.
 
     Examples
     --------
@@ -235,9 +235,6 @@ def greedy(
     >>> found.counts.tolist(), found.cost, found.output
     ([[1, 2], [5, 5], [2, 5]], 6930000.0, 66600.0)
     """
-    chosen("way", way, WAYS)
-    if least not in {0, 1}:
-        raise SpecError(f"least {least} must be 0 or 1 logical basic windows a hop")
     number = metric_number(metric)
     limit = join.limit(throttle)
     from_below = throttle <= 0.5 ** ((join.streams - 1) / 2)

@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.errors import SpecError
 from gpu_kernels.harvest.layout import Floats, Ints
 
 Flags = NDArray[np.bool_]
@@ -32,24 +31,6 @@ class IndexCosts(NamedTuple):
     candidates: Table
     """m sequences of m - 1 floats. Candidates to examine, as a part of the window's tuples; at
     least its selectivity."""
-
-    def check(self, streams: int) -> None:
-        """Check the shapes and the numbers.
-
-        Raises
-        ------
-        SpecError
-            If one of them is invalid.
-        """
-        for name, table in zip(self._fields, self, strict=True):
-            lengths = [len(row) for row in table]
-            if lengths != [streams - 1] * streams:
-                raise SpecError(
-                    f"{name} has rows of {lengths} values; give {streams} rows of {streams - 1}"
-                )
-            for value in (value for row in table for value in row):
-                if not 0 <= value < math.inf:
-                    raise SpecError(f"{name} {value} of a hop must be 0 or more and finite")
 
 
 def search_steps(entries: float) -> float:

@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy as np
 
 from engine.multiway.fractions.indexed import IndexCosts, indexed_used
-from engine.multiway.streams import MOST_STREAMS
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import Ints
 from gpu_kernels.harvest.layout import Floats, JoinTerms, Layout, flatten
@@ -76,7 +75,7 @@ class JoinProfile:
     Raises
     ------
     SpecError
-        If a number or a shape is invalid.
+        If its full cost or output is more than float64 holds.
 
     Examples
     --------
@@ -108,87 +107,12 @@ class JoinProfile:
     """Of a join probed by indexes (P4 7). None: windows are scanned, at z * S comparisons."""
 
     def __post_init__(self) -> None:
-        m = len(self.rates)
-        if not 2 <= m <= MOST_STREAMS:
-            raise SpecError(f"a join of {m} streams: give rates of 2 to {MOST_STREAMS}")
-        self._check_streams(m)
-        self._check_orders(m)
-        self._check_selectivities(m)
-        if self.scores is not None:
-            self._check_scores(self.scores, m)
-        if self.indexes is not None:
-            self.indexes.check(m)
         if not all(math.isfinite(total) for total in (self.full_cost, self.full_output)):
             raise SpecError(
                 f"the full join costs {self.full_cost} comparisons and gives {self.full_output} "
                 "tuples a second, which float64 does not hold; give smaller rates, windows or "
                 "selectivities"
             )
-
-    def _check_streams(self, m: int) -> None:
-        for name, values in (("windows", self.windows), ("basic", self.basic)):
-            if len(values) != m:
-                raise SpecError(f"{name} has {len(values)} values for {m} streams; give {m}")
-        for i in range(m):
-            if not (self.rates[i] >= 0 and math.isfinite(self.rates[i])):
-                raise SpecError(f"rate {self.rates[i]} of stream {i} must be 0 or more and finite")
-            if not (self.windows[i] > 0 and math.isfinite(self.windows[i])):
-                raise SpecError(
-                    f"window {self.windows[i]} of stream {i} must be more than 0 and finite"
-                )
-            n = self.basic[i]
-            if not float(n).is_integer() or not 1 <= n <= MOST_BASIC_WINDOWS:
-                raise SpecError(
-                    f"{n} logical basic windows of stream {i}: give a whole number from 1 to "
-                    f"{MOST_BASIC_WINDOWS}"
-                )
-
-    def _check_orders(self, m: int) -> None:
-        if len(self.orders) != m:
-            raise SpecError(f"{len(self.orders)} join orders for {m} streams; give {m}")
-        for i, order in enumerate(self.orders):
-            others = [stream for stream in range(m) if stream != i]
-            if sorted(order) != others:
-                raise SpecError(
-                    f"join order {tuple(order)} of direction {i} must name each of the streams "
-                    f"{', '.join(map(str, others))} once"
-                )
-
-    def _check_selectivities(self, m: int) -> None:
-        lengths = [len(row) for row in self.selectivities]
-        if lengths != [m] * m:
-            raise SpecError(
-                f"selectivities have rows of {lengths} values; give {m} rows of {m} values"
-            )
-        for i, order in enumerate(self.orders):
-            for stream in order:
-                sigma = self.selectivities[i][stream]
-                if not 0 <= sigma <= 1:
-                    raise SpecError(
-                        f"selectivity {sigma} between streams {i} and {stream} must be from 0 to 1"
-                    )
-
-    def _check_scores(self, scores: Scores, m: int) -> None:
-        lengths = [len(direction) for direction in scores]
-        if lengths != [m - 1] * m:
-            raise SpecError(
-                f"scores have {lengths} windows by direction; give {m - 1} for each of {m} "
-                "directions"
-            )
-        for i, order in enumerate(self.orders):
-            for j, stream in enumerate(order):
-                values = np.asarray(scores[i][j], np.float64)
-                n = self.basic[stream]
-                if values.shape != (n,):
-                    raise SpecError(
-                        f"scores of hop {j} of direction {i} have shape {values.shape}; give "
-                        f"stream {stream}'s {n} logical basic windows one each"
-                    )
-                if not ((values >= 0).all() and 0 < values.sum() < math.inf):
-                    raise SpecError(
-                        f"scores of hop {j} of direction {i} add up to {values.sum()}; give scores "
-                        "of 0 or more, one of them more than 0"
-                    )
 
     @property
     def streams(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from engine.runtime.errors import SpecError, chosen
+from engine.runtime.errors import SpecError
 
 SHEDDINGS = ("harvest", "random-drop")
 ADMISSIONS = ("all", "conserve")
@@ -81,14 +81,6 @@ class HarvestSettings:
                 raise SpecError(f"{_option(name)} {value} must be more than 0 and finite")
         if self.throttle is not None and not 0 < self.throttle <= 1:
             raise SpecError(f"--throttle {self.throttle} must be more than 0 and at most 1")
-        for name, known in (
-            ("shedding", SHEDDINGS),
-            ("admission", ADMISSIONS),
-            ("clock", CLOCKS),
-            ("scores", SCORES),
-            ("probe", PROBES),
-        ):
-            chosen(_option(name), getattr(self, name), known)
         if self.shedding == "random-drop" and self.capacity is None:
             raise SpecError("--shedding random-drop keeps to a capacity: give --capacity")
         if self.clock == "wall" and (self.capacity is not None or self.throttle is not None):

@@ -21,7 +21,6 @@ from engine.multiway.loops.layout import (
 from engine.multiway.loops.method import LoopsSettings
 from engine.multiway.predicate import Predicate, condition
 from engine.multiway.streams import MultiStreams, Windows
-from engine.runtime.errors import SpecError
 from engine.runtime.jit import FOREVER, jit
 from engine.runtime.work import gauged
 
@@ -106,11 +105,6 @@ class LoopsRun:
         start_ts: int | None = None,
         emit: bool = True,
     ) -> None:
-        if windows.size.size != streams.number:
-            raise SpecError(
-                f"windows are given for {windows.size.size} of {streams.number} streams: give each "
-                "its own"
-            )
         lists = settings.lists(streams.number, predicate)
         self._streams, self._emit = streams, emit
         self._plan = settings.plan(streams.number, predicate)
@@ -138,14 +132,7 @@ class LoopsRun:
 
         A part's arrays are used again for the next one. With `until`, what arrives before that tick
         is taken; called again, the run goes on from there.
-
-        Raises
-        ------
-        SpecError
-            If `rows` is less than 1.
         """
-        if rows < 1:
-            raise SpecError(f"rows {rows} of a part must be 1 or more")
         out = room(rows if self._emit else 0, self._streams.number)
         done = False
         while not done:

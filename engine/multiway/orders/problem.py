@@ -97,18 +97,10 @@ class JoinStatistics:
         m = len(self.streams)
         if not 2 <= m <= MOST_STREAMS:
             raise SpecError(f"a join of {m} streams: give 2 to {MOST_STREAMS}")
-        names = [stream.name for stream in self.streams]
-        if len(set(names)) < m:
-            raise SpecError(f"streams are named {', '.join(names)}: give each a name of its own")
         if self.selectivities is not None:
-            self._check_selectivities(self.selectivities, m)
+            self._check_selectivities(self.selectivities)
 
-    def _check_selectivities(self, selectivities: Sequence[Sequence[float]], m: int) -> None:
-        lengths = [len(row) for row in selectivities]
-        if lengths != [m] * m:
-            raise SpecError(
-                f"selectivities have rows of {lengths} values; give {m} rows of {m} values"
-            )
+    def _check_selectivities(self, selectivities: Sequence[Sequence[float]]) -> None:
         for i, row in enumerate(selectivities):
             for j, sigma in enumerate(row):
                 if i != j and not 0 <= sigma <= 1:

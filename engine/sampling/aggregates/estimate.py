@@ -9,7 +9,6 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from engine.archives.canonical import comparable
-from engine.runtime.errors import SpecError
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.aggregates import layout
 from engine.sampling.aggregates.intervals import REASONS, estimates
@@ -57,14 +56,7 @@ def combine(
         low, high, standard_error (float64), no_interval (string: why there is none), rows, clusters
         (int64); with `exact` also exact (float64) and covered (bool).
         In order of windows, then of groups, nulls last.
-
-    Raises
-    ------
-    SpecError
-        If `confidence` is not between 0 and 1.
     """
-    if not 0 < confidence < 1:
-        raise SpecError(f"confidence {confidence} must be between 0 and 1, as 0.95 is")
     cells = _Cells(spec, [*tables, *(exact or [])])
     if span is not None and not spec.by:
         cells.list_windows(spec.windows.windows(*span))

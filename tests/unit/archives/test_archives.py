@@ -270,17 +270,12 @@ def test_windows_are_ticks_or_durations(text: str, unit: str, ticks: int) -> Non
 @pytest.mark.parametrize(
     ("text", "unit", "message"),
     [
-        ("-5", "tick", "window -5 of stream left must be 0 ticks or more"),
         ("-5min", "s", "must be 0 ticks or more"),
-        ("10min", "tick", "plain numbers"),
         ("250ms", "s", "not a whole number of ticks"),
         ("1.5", "s", "not a whole number of ticks"),
-        ("1.5", "tick", "not a whole number of ticks: round it"),
         ("5m", "s", "write min"),
         ("5 minuets", "s", "Did you mean 'minutes'"),
-        ("soon", "s", "neither a number of ticks nor a duration"),
         ("", "s", "neither a number of ticks nor a duration"),
-        ("4611686018427387904", "tick", "too long"),
     ],
 )
 def test_wrong_windows_are_told(text: str, unit: str, message: str) -> None:

@@ -198,24 +198,6 @@ def test_runs_of_many_tuples_with_gaps(kind: str, buffer: int) -> None:
     assert done[0].outputs
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"basic_window": 0}, "--basic-window 0 must be 1 or more"),
-        ({"throttle": 0.0}, "--throttle 0.0 must be more than 0"),
-        ({"capacity": -1.0}, "--capacity -1.0 must be more than 0"),
-        ({"boost": 0.9}, "--boost 0.9 must be 1 or more"),
-        ({"shred": 1.5}, "--shred 1.5 must be from 0 to 1"),
-        ({"shedding": "randm-drop"}, "--shedding is 'randm-drop'.*Did you mean 'random-drop'"),
-        ({"shedding": "random-drop"}, "give --capacity"),
-        ({"admission": "none"}, "choose one of all, conserve"),
-    ],
-)
-def test_settings_that_mean_nothing(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(SpecError, match=message):
-        HarvestSettings(**{"basic_window": 2, **given})
-
-
 def test_count_based_windows_are_refused() -> None:
     streams = random_streams(0, (3, 3), "band")
     with pytest.raises(SpecError, match="count-based windows cannot be harvested"):

@@ -18,7 +18,6 @@ from engine.multiway.harvest.operator import GrubJoin
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, no_attributes, windows_of
-from engine.runtime.errors import SpecError
 
 
 def test_random_drop() -> None:
@@ -152,8 +151,3 @@ def test_an_index_whose_end_is_taken_back(kind: str, seed: int) -> None:
             admitted.number[stream] = stay + coming.size
             indexes.update(admitted, stream, first + stay)
             index_checked(indexes.index, admitted, 7, keys)
-
-
-def test_a_probe_that_there_is_not() -> None:
-    with pytest.raises(SpecError, match=r"--probe is 'indx'.*scan, index.*Did you mean 'index'"):
-        HarvestSettings(basic_window=2, probe="indx")

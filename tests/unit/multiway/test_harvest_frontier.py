@@ -35,7 +35,6 @@ from engine.multiway.fractions.merging import Slack, merge, undominated
 from engine.multiway.fractions.optimise import best_setting, upper_bound
 from engine.multiway.fractions.profile import JoinProfile
 from engine.multiway.fractions.relaxation import relaxed
-from engine.runtime.errors import SpecError
 from gpu_kernels.harvest.layout import Layout, flatten
 from gpu_kernels.harvest.space import Search
 
@@ -367,18 +366,3 @@ def test_settings_of_equal_output_differ_in_cost_then_in_index() -> None:
     found = best_setting(join, 1.0)
     assert found is not None
     assert found.counts.tolist() == [[0], [1]]
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"least": 3}, "least 3 must be 0 or 1"),
-        ({"limit": -1.0}, "limit -1.0 must be 0 comparisons a second or more"),
-        ({"limit": float("nan")}, "limit nan must be 0"),
-        ({"most": 0}, "most 0 must be 1 sum"),
-    ],
-)
-def test_what_means_nothing_is_refused(given: dict[str, float], said: str) -> None:
-    join = profile(exact_join(1, 2, 4))
-    with pytest.raises(SpecError, match=said):
-        best_setting(join, **({"limit": 1.0} | given))

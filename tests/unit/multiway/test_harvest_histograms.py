@@ -105,12 +105,6 @@ def test_nothing_known_is_flat_and_a_profile_takes_the_scores() -> None:
     assert [hop.tolist() for hop in scores(np.zeros((2, 3)), [0, 0], 5, ((1,), (0,)))[0]] == [[1.0]]
 
 
-def test_what_means_nothing_is_refused() -> None:
-    with pytest.raises(SpecError, match="0 buckets of a histogram: give 1 or more"):
-        empty_histograms([1, 2], 0)
-    with pytest.raises(SpecError, match="window -2 must be 0 ticks or more"):
-        empty_histograms([1, -2], 3)
+def test_more_than_int64_counts_is_refused() -> None:
     with pytest.raises(SpecError, match="more than int64 counts"):
         empty_histograms([1, 10**16], 10**4)
-    with pytest.raises(SpecError, match="basic window 0 must be more than 0 ticks"):
-        scores(np.zeros((2, 2)), [1, 1], 0, ((1,), (0,)))

@@ -9,7 +9,6 @@ from engine.multiway.fractions.indexed import IndexCosts, indexed_used, windows_
 from engine.multiway.fractions.optimise import METHODS, harvest_setting
 from engine.multiway.fractions.profile import JoinProfile
 from engine.multiway.harvest.random_drop import keep_fractions
-from engine.runtime.errors import SpecError
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -85,17 +84,3 @@ def test_random_drop_by_the_cost_of_indexes(seed: int, throttle: float) -> None:
         )  # fmt: skip
         if other.full_cost <= join.limit(throttle):
             assert other.full_output <= kept.output * (1 + 1e-9)
-
-
-@pytest.mark.parametrize(
-    ("costs", "message"),
-    [
-        (IndexCosts([[1.0]], [[1.0], [1.0]]), "search has rows of .1. values; give 2 rows of 1"),
-        (IndexCosts([[1.0], [-1.0]], [[1.0], [1.0]]), "search -1.0 of a hop must be 0 or more"),
-        (IndexCosts([[1.0]] * 2, [[1.0], [np.inf]]), "candidates inf of a hop must be 0 or more"),
-    ],
-)
-def test_costs_that_mean_nothing(costs: IndexCosts, message: str) -> None:
-    ones = ((1, 0.1), (0.1, 1))
-    with pytest.raises(SpecError, match=message):
-        JoinProfile((1, 1), (10, 10), (2, 2), ((1,), (0,)), ones, None, costs)

@@ -444,11 +444,6 @@ def test_orders_and_statistics_that_mean_nothing_are_refused() -> None:
         cost_of(ours, [[0, 1, 2, 3], [1, 0, 2, 3]])
     with pytest.raises(SpecError, match="span 0 must be more than 0"):
         explain(ours, [Measured((0, 1, 2, 3), 1, 0)])
-    a, b = StreamStatistics("a", 1, 1, 1), StreamStatistics("b", 1, 1, 1)
-    with pytest.raises(SpecError, match="named a, a: give each a name of its own"):
-        JoinStatistics((a, a))
-    with pytest.raises(SpecError, match=r"rows of \[1, 2\] values; give 2 rows of 2 values"):
-        JoinStatistics((a, b), ((1.0,), (1.0, 1.0)))
 
 
 def test_every_option_and_field_is_documented_and_none_besides(

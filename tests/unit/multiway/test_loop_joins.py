@@ -14,7 +14,6 @@ from multiway_cases import MEETS, PREDICATES, LoopsResult, random_streams, run_m
 from engine.multiway.loops.method import METHODS, LoopsSettings
 from engine.multiway.loops.run import LoopsRun
 from engine.multiway.streams import MultiStreams, Windows, no_attributes, windows_of
-from engine.runtime.errors import SpecError
 from engine.runtime.jit import FOREVER
 
 HASHED = {name for name, method in METHODS.items() if method.hashed != "none"}
@@ -230,50 +229,3 @@ def test_parts_are_the_whole(method: str) -> None:
     )
     assert counted.members.shape == (0, 3)
     assert counted.counters == whole.counters
-
-
-BAD: list[tuple[dict[str, Any], str]] = [
-    ({"method": "eager-nlr"}, "method 'eager-nlr' is not known; .* Did you mean 'eager-nlj'"),
-    ({"method": "eager-nlj", "graph": "stars"}, "join graph 'stars' .* Did you mean 'star'"),
-    ({"method": "eager-nlj", "tau": 5}, "tau 5 is of lazy methods, .* leave it out"),
-    ({"method": "lazy-nlj"}, "lazy-nlj needs tau, 1 tick or more, and has none: give it"),
-    ({"method": "lazy-hash", "tau": 0, "buckets": 2}, "lazy-hash needs tau, .* and has 0"),
-    ({"method": "lazy-nlj", "tau": 5, "expire_every": 4}, "4 must be 5 ticks .tau. or more"),
-    ({"method": "eager-nlj", "expire_every": -1}, "expire_every -1 must be 0 ticks or more"),
-    ({"method": "eager-nlj", "order": [0, 1, 1]}, r"order \[0, 1, 1\] must have every stream of 0"),
-    ({"method": "eager-nlj", "order": [0, 1]}, r"order \[0, 1\] must have every stream of 0 to 2"),
-    ({"method": "eager-nlj", "orders": [[0, 1, 2]] * 3}, "give eager-nlj one order"),
-    ({"method": "general-lazy-nlj", "tau": 5, "order": [0, 1, 2]}, "give orders"),
-    ({"method": "general-lazy-nlj", "tau": 5, "orders": [[0, 1, 2]]}, "1 orders .* for 3 streams"),
-    (
-        {"method": "general-lazy-nlj", "tau": 5, "orders": [[0, 1, 2], [0, 3, 1], [0, 1, 2]]},
-        r"order of stream 1 \[0, 3, 1\] must have every stream of 0 to 2 once",
-    ),
-    ({"method": "eager-hash"}, "eager-hash needs buckets: give a number"),
-    ({"method": "eager-nlj", "buckets": 4}, "eager-nlj has no buckets: leave them out"),
-    ({"method": "eager-hash", "buckets": 0}, "buckets 0 of stream 0 must be 1 or more"),
-    ({"method": "lazy-hash", "tau": 2, "buckets": [2, 2, -1]}, "buckets -1 of stream 2 must be"),
-    ({"method": "eager-hash", "buckets": [2, 2]}, "buckets are given for 2 of 3 streams"),
-    ({"method": "eager-hash", "buckets": [2, None, 2]}, "stream 1 has no buckets: .* hybrid"),
-    ({"method": "eager-nlj", "combine": "least"}, "combine 'least' must be one of"),
-]
-
-
-@pytest.mark.parametrize(("options", "message"), BAD)
-def test_bad_options(options: dict[str, Any], message: str) -> None:
-    streams = random_streams(1, [3, 3, 3], "equi")
-    with pytest.raises(SpecError, match=message):
-        comp(streams, windows_of([5, 5, 5]), "equi", **options)
-
-
-def test_what_does_not_fit_the_streams() -> None:
-    streams, windows = random_streams(1, [3, 3, 3], "band"), windows_of([5, 5, 5])
-    with pytest.raises(SpecError, match="hashes equal attributes, and the predicate is band:v:1"):
-        comp(streams, windows, "band", method="hybrid", buckets=[2, None, 2])
-    with pytest.raises(SpecError, match="windows are given for 2 of 3 streams"):
-        comp(streams, windows_of([5, 5]), "band", method="eager-nlj")
-    with pytest.raises(SpecError, match="1 streams cannot be joined: give 2 to 8"):
-        comp(random_streams(1, [3], "band"), windows_of([5]), "band", method="eager-nlj")
-    run = LoopsRun(streams, windows, PREDICATES["band"], LoopsSettings("eager-nlj"))
-    with pytest.raises(SpecError, match="rows 0 of a part must be 1 or more"):
-        next(run.parts(0))

@@ -21,7 +21,7 @@ from engine.multiway.streams import (
     no_attributes,
     windows_of,
 )
-from engine.runtime.errors import InputError, SpecError
+from engine.runtime.errors import InputError
 from gpu_kernels.combine import COMBINES
 
 SIZES = ((40, 35), (22, 0, 13), (16, 17, 15), (9, 8, 10, 9), (6, 7, 6, 5, 6))
@@ -255,30 +255,3 @@ def test_more_outputs_than_can_be_counted_are_an_error() -> None:
     assert join.count().outputs == sum(min(t + 1, 10) ** 8 - min(t, 9) ** 8 for t in range(each))
     assert len(next(ExactJoin(streams, windows_of([each] * sides),
                               PREDICATES["equi"]).members(1000))) <= 1000  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"graph": "chain"}, "graph 'chain' must be one of"),
-        ({"combine": "least"}, "combine 'least' must be one of"),
-        ({"threads": 0}, "threads 0 must be 1 or more"),
-        ({"orders": [[1], [1]]}, "must name for each of 2 streams all others once"),
-    ],
-)
-def test_bad_options(options: dict[str, Any], message: str) -> None:
-    streams = random_streams(0, (3, 3), "equi")
-    with pytest.raises(SpecError, match=message):
-        ExactJoin(streams, windows_of([1, 1]), PREDICATES["equi"], **options)
-
-
-def test_bad_streams() -> None:
-    streams = random_streams(0, (3, 3), "equi")
-    with pytest.raises(SpecError, match="3 windows do not go with 2 streams"):
-        ExactJoin(streams, windows_of([1, 1, 1]), PREDICATES["equi"])
-    back = streams._replace(ts=np.array([0, 1, 2, 1, 0, 3]))
-    with pytest.raises(SpecError, match="ts of stream 1 decreases"):
-        ExactJoin(back, windows_of([1, 1]), PREDICATES["equi"])
-    join = ExactJoin(streams, windows_of([1, 1]), PREDICATES["equi"])
-    with pytest.raises(SpecError, match="chunk_rows 0 must be 1 or more"):
-        next(join.outputs(0))

@@ -13,7 +13,6 @@ from engine.jobs.multijoin.orders import harvest_orders, loops_orders, statistic
 from engine.multiway.measure import measure
 from engine.multiway.predicate import (
     Condition,
-    Predicate,
     condition,
     meets,
     parse_predicate,
@@ -159,39 +158,9 @@ def test_statistics_of_predicates_without_codes() -> None:
     assert other.size == pytest.approx(10)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("eqi:k", "predicate 'eqi' is not known.*Did you mean 'equi'"),
-        ("equi:", "write equi:COL"),
-        ("band:v", "write band:COL:EPS"),
-        ("band:v:wide", "write band:COL:EPS"),
-        ("band:v,w:1", "predicate band has 2 columns"),
-        ("band:v:-1", "bound -1.0 of predicate band must be 0 or more"),
-        ("band:v:nan", "bound nan"),
-        ("distance::1", "write distance:COL,COL:R"),
-        ("inner:v:0", "holds for any two tuples"),
-        ("theta:nothing:v", "no function is registered as 'nothing'"),
-        ("theta:math:nothing:v", "has no attribute 'nothing'"),
-        ("theta:no_module:f:v", "No module named"),
-        ("theta:math:pi:v", "is no function"),
-    ],
-)
-def test_predicates_that_mean_nothing(text: str, message: str) -> None:
-    with pytest.raises(SpecError, match=message):
-        parse_predicate(text)
-
-
 def test_functions_are_registered_by_name() -> None:
     register_theta("ahead_of", lambda a, b: a[0] > b[0])
     assert parse_predicate("theta:ahead_of:x,y").columns == ("x", "y")
     assert parse_predicate("theta:math:hypot:x").text == "theta:math:hypot:x"
     with pytest.raises(SpecError, match="must have letters"):
         register_theta("a:b", lambda a, b: bool(a[0] > b[0]))
-    with pytest.raises(SpecError, match="a function belongs to predicate theta"):
-        Predicate("band", ("v",), 1.0, lambda a, b: bool(a[0] > b[0]))
-
-
-def test_windows_are_not_negative() -> None:
-    with pytest.raises(SpecError, match="window -1 of stream 1 must be 0 or more"):
-        windows_of([3, -1])

@@ -28,10 +28,9 @@ import engine.multiway.exact.tiles as tiling
 from engine.multiway.exact import ExactJoin, blocks
 from engine.multiway.exact.compaction import scores
 from engine.multiway.exact.screen import Screen, screen_of
-from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, no_attributes, windows_of
 from engine.runtime.blas import one_blas_thread
-from engine.runtime.errors import InputError, SpecError
+from engine.runtime.errors import InputError
 from engine.runtime.jit import Floats, Ints
 from gpu_kernels.multiway.predicates import DISTANCE
 
@@ -241,16 +240,3 @@ def test_one_thread_of_blas_while_anyone_needs_it() -> None:
                 assert numbers() == {1}
             assert numbers() == {1}
         assert numbers() == {3}
-
-
-def test_what_has_no_best_matches() -> None:
-    streams = streams_of((2, 2, 2), np.ones((6, 3)), 0)
-    windows = windows_of([5, 5, 5])
-    for top, predicate, words in (
-        (0, predicate_of("cosine", 0.5), "--top 0 must be 1 or more"),
-        (2, Predicate("band", ("v",), 1.0), "predicate band:v:1 has none: choose cosine"),
-        (2, Predicate("inner", ("v",), 1.0), "has none"),
-        (2, predicate_of("cosine", 0.5), "give --join-graph star"),
-    ):
-        with pytest.raises(SpecError, match=words):
-            ExactJoin(streams, windows, predicate, top=top)

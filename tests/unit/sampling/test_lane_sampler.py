@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import math
 import random
-from typing import Any
 
 import naive_sampling as naive
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from sampling_cases import (
     COMBINES,
     Case,
     Run,
-    batch_of,
     cases,
     drawn_case,
     drawn_stream,
     expected,
     run,
-    sampler_of,
 )
 from thorough import THOROUGH
 
-from engine.runtime.errors import SpecError
-from engine.sampling.lane import METHODS, LaneSampler
+from engine.sampling.lane import METHODS
 
 
 def in_order(rows: list[naive.Row]) -> list[naive.Row]:
@@ -243,32 +238,3 @@ def test_the_least_draws_jump_to_the_next_match() -> None:
         found = run(case)
         assert found.rows[0][:2] == (0, 1)
         check(case, found)
-
-
-# --- errors ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"method": "reservoir"}, "'reservoir' is none of eq-cluster, pps-cluster"),
-        ({"combine": "median"}, "combine 'median' is none of min"),
-        ({"windows": (-1, 0)}, "window -1 of stream left must be 0 ticks or more"),
-        ({"budget": (1, -2)}, "budget -2 of stream right must be 0 tuples or more"),
-        ({"p": 0.0}, "sampling fraction 0.0 must be more than 0"),
-        ({"p": 1.5}, "sampling fraction 1.5 must be more than 0 and at most 1"),
-        ({"p": math.nan}, "sampling fraction nan"),
-        ({"chunk": 0}, "chunk 0 must be 1"),
-    ],
-)
-def test_what_cannot_be_sampled_with_is_refused(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(SpecError, match=message):
-        LaneSampler(**({"method": "uniform", "windows": (1, 1)} | arguments))
-
-
-def test_a_measure_for_each_tuple_is_demanded() -> None:
-    left = [(0, 0, 1.0, 0)]
-    sampler = sampler_of(Case("eq-cluster", left, left, (1, 1), ([1.0], [1.0])))
-    batch, ids = batch_of(left), np.zeros(1, np.int32)
-    with pytest.raises(SpecError, match=r"measures of stream right have shape \(2,\); give one"):
-        list(sampler.push(batch, ids, batch, ids, 1, (np.ones(1), np.ones(2))))
