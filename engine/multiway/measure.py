@@ -64,9 +64,6 @@ def measure(
 
     Parameters
     ----------
-    streams : MultiStreams
-    windows : Windows
-    predicate : Predicate
     basic_window : int, optional
         b: ticks of the logical basic windows by which matches are counted.
 

@@ -265,7 +265,6 @@ def meets(condition: Any, attributes: Attributes, a: Any, b: Any) -> Any:  # noq
     Parameters
     ----------
     condition : Condition
-    attributes : Attributes
     a, b : int64
         Places. Compiled code only.
     """

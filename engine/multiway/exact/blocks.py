@@ -72,7 +72,6 @@ def blocks(
 
     Parameters
     ----------
-    screen : Screen
     value : (n, d) float64
     rows, columns : (r,), (c,) int32
         Numbers that ascend.

@@ -66,8 +66,6 @@ class ExactJoin:
     ----------
     streams : MultiStreams
         2 to 8, each in order of (ts, row).
-    windows : Windows
-    predicate : Predicate
     graph : {"clique", "star"}
         Whether all members of an output meet, or the latest meets the others.
     combine : {"min", "sum", "product", "max", "mean"}

@@ -47,7 +47,6 @@ def cells(values: Floats, radius: float) -> tuple[int, Narrow, Narrow]:
     Parameters
     ----------
     values : (n, d) float64
-    radius : float
 
     Returns
     -------
@@ -123,9 +122,6 @@ def empty_lists(
 
     Parameters
     ----------
-    plan : int
-    part : SlicePart
-    attributes : Attributes
     keys : tuple
         Their number, the key of each place or item, and the cells near each cell.
     kept : bool

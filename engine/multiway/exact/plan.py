@@ -48,7 +48,6 @@ def plan_of(predicate: Predicate, dimensions: int = 1, *, scored: bool = False) 
 
     Parameters
     ----------
-    predicate : Predicate
     dimensions : int
         Numbers of a tuple's attributes.
     scored : bool
@@ -142,8 +141,6 @@ def numbered(
 
     Parameters
     ----------
-    streams : MultiStreams
-    windows : Windows
     begin : int
         No tuple of the spans is older.
     spans : sequence of (int, int)

@@ -62,10 +62,8 @@ def ranked(part: SlicePart, values: Floats, epsilon: float, *, least: bool, weig
 
     Parameters
     ----------
-    part : SlicePart
     values : (places,) float64
         Of all streams.
-    epsilon : float
     least : bool
         Whether outputs are found by their least member.
     weighed : bool

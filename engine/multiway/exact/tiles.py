@@ -57,9 +57,6 @@ class Tiles:
 
     Parameters
     ----------
-    streams : MultiStreams
-    windows : Windows
-    predicate : Predicate
     top : int, optional
         Matches of a tuple in each other stream, at most: those of the best scores, of equal ones
         the first to arrive.

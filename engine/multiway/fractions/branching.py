@@ -85,7 +85,6 @@ def best_of_few(
         m of them, in their order; each one's settings in the order of their indexes.
     rates : (m,) float64
         In tuples a second.
-    dual : DualBound
     limit, floor : float
         In comparisons and outputs a second.
 

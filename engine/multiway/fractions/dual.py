@@ -166,7 +166,6 @@ def best_price(limit: float, least: int, layout: Layout) -> tuple[float, float, 
     ----------
     limit : float
         From the cost of the least setting to that of `most_output`, in comparisons a second.
-    least : int
     layout : Layout
         Of one join, or of several that share the limit, of equally many streams.
 
@@ -264,7 +263,6 @@ def near(
 
     Parameters
     ----------
-    direction : int
     price, floor, allowed : float
         In outputs a comparison, outputs a second and comparisons a second.
     most : int

@@ -193,7 +193,6 @@ def greedy(
 
     Parameters
     ----------
-    join : JoinProfile
     throttle : float
         z: C may be z * C(1).
     way : {"greedy", "reverse", "double-sided"}

@@ -115,7 +115,6 @@ def empty_histograms(windows: ArrayLike, buckets: int) -> Floats:
     ----------
     windows : (m,) int64
         W_i, in ticks.
-    buckets : int
 
     Returns
     -------

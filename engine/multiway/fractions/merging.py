@@ -258,7 +258,6 @@ def merge(
         m each. The linear relaxation of the directions behind each one, and of those before it.
     limit, floor : float
         In comparisons and outputs a second.
-    slack : Slack
     most : int
         Sums at most that are kept from one direction to the next; where there are more, only
         those of the greatest bounds are gone on with.

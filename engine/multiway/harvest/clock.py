@@ -108,7 +108,6 @@ def run_clock(
         Ticks that a comparison takes.
     comparisons : (probed,) int64
         Of the tuples that were probed ahead, the one pushed as number `base` first.
-    base : int
 
     Returns
     -------

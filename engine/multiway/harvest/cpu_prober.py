@@ -43,12 +43,8 @@ class CpuProber:
 
     Parameters
     ----------
-    streams : MultiStreams
-    rules : HarvestRules
-    predicate : Predicate
     whole : ReadPlan
         What shredded tuples read, but for the first hop.
-    threads : int
     """
 
     def __init__(
@@ -132,14 +128,10 @@ class CpuProber:
 
         Parameters
         ----------
-        join : WalkJoin
         found : Found
             `NOT_FOUND` if their matches are to be found as they walk.
-        tuples : Tuples
         cut : Slice
             Which of them.
-        out : Probed
-        emit : bool
         """
         progress = np.array([cut[0], 0, 0])
         walk = new_walk(self._streams, join.plans, found.place if found.begin.size else None)

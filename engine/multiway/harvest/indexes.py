@@ -73,7 +73,6 @@ class Indexes:
 
     Parameters
     ----------
-    streams : MultiStreams
     predicate : Predicate
         One of `INDEXED`.
     basic_window : int
@@ -113,8 +112,6 @@ class Indexes:
 
         Parameters
         ----------
-        admitted : Admitted
-        stream : int
         begin : int
             Position of the first that is new. O(k log k) for k new entries, and O(entries) of the
             physical basic window that they fill.

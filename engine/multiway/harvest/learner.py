@@ -99,7 +99,6 @@ def all_scaled_down(
         See `Learnt`.
     candidates : (m, m - 1) or (0, m - 1) float64
         See `Indexed`.
-    part : float
     """
     changed = _scaled_down(lags, part) | _scaled_down(ages, part)
     for i in range(comparisons.shape[0]):
@@ -182,9 +181,6 @@ class Learner:
 
     Parameters
     ----------
-    streams : MultiStreams
-    windows : Windows
-    settings : HarvestSettings
     prober : Prober
         Finds their outputs again.
     entries : (m,) float64, optional

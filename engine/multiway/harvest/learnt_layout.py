@@ -165,7 +165,6 @@ def _write_hop(
         Tuples of the window; selectivity; outputs that were counted.
     ranking : (n or more,) int64
     used, passed : (n + 1,) float64
-    room : _Room
     """
     own, factors = room.scores[:n], room.factors
     some = False
@@ -225,7 +224,6 @@ def layout_of(
 
     Parameters
     ----------
-    shape : JoinShape
     rates, comparisons, passes, ages
         See `engine.multiway.harvest.learner.Learnt`.
 

@@ -75,7 +75,6 @@ def count_lessons(
     begins : (intervals,) int64
         Ticks at which the intervals begin.
     orders : (m, m - 1) int64
-    classes : Classes
     ages, lags
         See `Lessons`; int64 or float64, added to.
     """

@@ -98,10 +98,8 @@ def matching_of(
 
     Parameters
     ----------
-    streams : MultiStreams
     windows : (m,) int64
         W ticks of each.
-    predicate : Predicate
     lengths : (n,) float64, optional
         Of cosine, where they are known.
     """

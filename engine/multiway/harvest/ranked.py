@@ -152,7 +152,6 @@ class RankedMatches:
 
     Parameters
     ----------
-    streams : MultiStreams
     windows : (m,) int64
         W ticks of each.
     epsilon : float

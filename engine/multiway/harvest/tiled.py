@@ -200,7 +200,6 @@ class TiledMatches:
 
     Parameters
     ----------
-    streams : MultiStreams
     predicate : Predicate
         Of dense vectors, without codes that must be equal as well.
     """

@@ -71,7 +71,6 @@ def new_walk(streams: MultiStreams, plans: Plans, found: Ints | None = None, run
 
     Parameters
     ----------
-    plans : Plans
     found : (matches,) int64, optional
         Matches that were found before.
     runs : int
