@@ -13,6 +13,7 @@ import pytest
 from figures import P2_F, P2_R, P2_S
 from naive import ESTIMATORS, PROBES, Fact, Links, Replay, Table, replay
 from naive_star import StarReplay, exact_star, replay_star
+from test_naive_golden import older_share
 
 POLICIES = [name for name in naive.POLICIES if name != "yield"]
 BEFORE, AFTER = PROBES
@@ -23,12 +24,6 @@ P2_OUTPUTS = [  # (left_row, right_row, ts, importance, fact)
     *((3, 2, 3, 2.0, 0), (3, 3, 3, 6.0, 2), (1, 4, 4, 1.0, 0), (2, 4, 4, 4.0, 4)),
     *((3, 4, 4, 4.0, 0), (2, 5, 5, 3.0, 1), (5, 3, 5, 2.0, 5)),
 ]
-
-
-def older_share(imp: float, m: float, *rest: float) -> float:
-    """Return a custom priority that uses every argument."""
-    age, lifetime, last, n = rest
-    return imp * (m + n) + last / 2 + age / lifetime
 
 
 CURVES = ([1.0, 1.0, 2.0, 1.0], [3.0, 0.0, 2.0], [0.0, 1.0])
@@ -493,23 +488,6 @@ def test_two_streams_are_those_of_the_other_oracle(policy: str, probe: str, esti
         assert [(*rows, ts, imp, f) for rows, ts, imp, f in two.outputs] == one.outputs
         assert [(t, *rows) for t, rows in two.retained] == one.retained
         assert two.peaks == [one.peak_left, one.peak_right]
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_exact_pairs_are_those_of_the_third_oracle(seed: int) -> None:
-    left, right = generated(seed, 0), generated(seed, 1)
-    facts = [
-        (values, -99 if begin is None else begin, end)
-        for values, begin, end, *_ in (generated_facts(seed, 2, 12))
-    ]
-    facts = list(dict.fromkeys(facts))
-    found = exact_star([left, right], [4, 2], facts)
-    assert len(found) > 5
-    assert sorted(rows for rows, *_ in found) == naive_optimum.star_pairs(
-        left, right, 4, 2, [(*values, begin, end) for values, begin, end in facts]
-    )
-    free = joined(left, right, flat(facts), window_left=4, window_right=2)
-    assert free.outputs == [(*rows, ts, imp, f) for rows, ts, imp, f in found]
 
 
 @pytest.mark.parametrize("probe", PROBES)

@@ -13,7 +13,7 @@ from multiway_cases import MEETS, PREDICATES, LoopsResult, random_streams, run_m
 
 from engine.multiway.loops.method import METHODS, LoopsSettings
 from engine.multiway.loops.run import LoopsRun
-from engine.multiway.streams import MultiStreams, Windows, no_attributes, windows_of
+from engine.multiway.streams import MultiStreams, Windows, windows_of
 from engine.runtime.jit import FOREVER
 
 HASHED = {name for name, method in METHODS.items() if method.hashed != "none"}
@@ -145,39 +145,6 @@ def test_windows_without_end_and_times_and_codes_below_zero(method: str) -> None
     windows = windows_of([2**62, 2**62, 2**62], [False, False, True])
     options = options_of(np.random.default_rng(6), method, 3) | {"start_ts": None}
     assert both(streams, windows, "equi", graph="clique", **options) > 5
-
-
-P3_TABLE_2 = [(90, 1), (100, 1)], [(150, 1), (180, 1)], [(195, 1), (205, 1)]
-P3_TABLE_3_CORRECT = [(100, 150, 195), (100, 180, 195)]
-
-
-def p3_table_2() -> MultiStreams:
-    """Return the streams of P3's table 2."""
-    ts, code = np.array([each for part in P3_TABLE_2 for each in part]).T
-    attributes = no_attributes(ts.size)._replace(code=code)
-    row = np.array([0, 1] * 3)
-    return MultiStreams(np.array([0, 2, 4, 6]), ts, row, np.ones(6), attributes)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_p3_tables_2_and_3(method: str) -> None:
-    streams, windows = p3_table_2(), windows_of([100] * 3)
-    options: dict[str, Any] = {"method": method, "graph": "clique"}
-    if METHODS[method].lazy:
-        options["tau"] = 120  # the new tuples of all streams are joined at 210, as P3 has it
-    if method in HASHED:
-        options["buckets"] = [2, 2, 2]
-    found = comp(streams, windows, "equi", **options)
-    assert [tuple(ts) for ts in streams.ts[found.members].tolist()] == P3_TABLE_3_CORRECT
-    assert found.ts.tolist() == [195, 195]
-    assert both(streams, windows, "equi", **options) == 2
-    if METHODS[method].lazy:
-        assert (found.counters.mean_delay, found.counters.max_delay) == (15.0, 15)
-
-
-def test_p3_table_4() -> None:
-    plan = LoopsSettings("eager-nlj").plan(3, PREDICATES["equi"])
-    assert plan.order.tolist() == [[0, 1, 2], [1, 0, 2], [2, 0, 1]]
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import naive_star
 import pytest
 from hypothesis import HealthCheck, given, settings
-from replay_cases import busy_facts
-from replay_cases import run as run_two
 from star_cases import (
     COMBINES,
     ESTIMATORS,
@@ -18,7 +16,6 @@ from star_cases import (
     replayed,
     star_cases,
 )
-from test_naive_star import P2_F, P2_OUTPUTS, P2_R, P2_S
 
 from engine.policies import POLICIES
 from engine.runtime.errors import SpecError
@@ -118,48 +115,10 @@ def test_many_combinations_are_added_up_without_trying_them_all(combine: str) ->
     assert replayed(case, emit=False).counted > 5000
 
 
-@pytest.mark.parametrize("one_memory", [False, True])
-@pytest.mark.parametrize("policy", KNOWN)
-def test_two_streams_equal_the_engine_of_two(policy: str, one_memory: bool) -> None:
-    for seed in range(6):
-        two = busy_facts(policy, seed)
-        params = dict(two.params)
-        if policy == "age":
-            params = {"curves": [params["curve_left"], params["curve_right"]]}
-        star = StarCase(
-            (two.left, two.right),
-            tuple(((a, b), begin, end, i) for a, b, begin, end, i in two.fact or ()),
-            two.windows, two.budgets, policy, params, two.estimator, two.probe, two.combine,
-            two.start_ts, two.seed,
-        )  # fmt: skip
-        if one_memory:
-            star = pooled(star)
-            curves = star.params.get("curves", [None, None])
-            two = two._replace(
-                pooled=True, budgets=star.budgets, windows=star.windows, estimator=star.estimator,
-                params={"curve_left": curves[0], "curve_right": curves[1]}
-                if policy == "age"
-                else two.params,
-            )  # fmt: skip
-        one, other = run_two(two, step=1), replayed(star, step=True)
-        assert [(*rows, ts, imp, f) for rows, ts, imp, f in other.outputs] == one.outputs
-        assert [(t, *rows) for t, rows in other.retained] == one.retained
-        assert tuple(other.peaks) == one.peaks
-        if one_memory:
-            assert other.peak == one.peak
-
-
 @pytest.mark.parametrize("chunk", [1, 7, 100_000])
 def test_outputs_do_not_depend_on_how_many_are_handed_out_at_once(chunk: int) -> None:
     case = busy_star("simpprob", 4, 3, 40)
     assert replayed(case, chunk=chunk).outputs == expected(case).outputs
-
-
-def test_p2s_example() -> None:
-    facts = tuple(((a, b), begin, end, 0) for a, b, begin, end in P2_F)
-    case = StarCase((P2_R, P2_S), facts, (3, 3), (None, None), "dgl", {})
-    found = replayed(case).outputs
-    assert [(*rows, ts, imp, f) for rows, ts, imp, f in found] == P2_OUTPUTS
 
 
 def test_nothing_joins_without_facts_or_tuples() -> None:
