@@ -54,7 +54,7 @@ def explain(
     Raises
     ------
     SpecError
-        If `top`, a measured order or a measured span is invalid.
+        If `top` or a measured span is invalid.
 
     Examples
     --------
