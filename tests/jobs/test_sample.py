@@ -439,6 +439,22 @@ def test_streams_without_rows_or_matches_give_an_empty_sample(tmp_path: Path, me
         assert found.report["estimates"]["outputs"]["exact"] == 0
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("right", [[], [(100, 1, 1.0)], [(1, 2, 1.0)]])
+def test_the_total_of_no_output_is_a_row(right: list[Row], method: str, tmp_path: Path) -> None:
+    left = [(0, 1, 1.0), (5, 1, 1.0)]
+    for name, rows in (("left", left), ("right", right)):
+        pq.write_table(table(rows), tmp_path / f"{name}.parquet")
+    found = winnow.sample(
+        str(tmp_path / "left.parquet"), str(tmp_path / "right.parquet"), on="k", time="t",
+        importance="i", window=WINDOW, memory=4, method=method,
+        aggregates=["count(*)", "avg(importance)"], exact_aggregates=True,
+    ).aggregates.values()  # fmt: skip
+    (count,), (mean,) = (one.to_pylist() for one in found)
+    assert (count["estimate"], count["low"], count["high"], count["exact"]) == (0, 0, 0, 0)
+    assert (mean["estimate"], mean["exact"]) == (None, None)
+
+
 def test_everything_fits_and_is_certain(case: Streams, tmp_path: Path) -> None:
     for method in METHODS:
         folder = tmp_path / method

@@ -146,14 +146,16 @@ def _estimated(
 ) -> list[pa.Table]:
     """Return the estimates of each aggregate, over all lanes."""
     none = LaneAggregates(specs, schemas, independent=False).close()
-    lost = merged([result.lost for result in results])
+    possible = span is not None
+    lost = merged([result.lost for result in results if possible])
     found = []
     for i, spec in enumerate(specs):
         exact = None
         if options.exact_aggregates:
             exact = [r.exact_tables[i] for r in results if r.exact_tables is not None]
         tables = [result.tables[i] for result in results] or [none[i]]
-        found.append(combine(spec, tables, options.confidence, exact=exact, span=span, lost=lost))
+        when = span if possible or spec.windows.every else (0, 0)  # a total has its row of 0
+        found.append(combine(spec, tables, options.confidence, exact=exact, span=when, lost=lost))
     return found
 
 
