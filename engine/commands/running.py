@@ -123,7 +123,8 @@ def running(asked: Asked, given: Given, archives: Iterable[str] = ()) -> Iterato
         If there is no such engine, it does not start, or the report could not be written.
     """
     told = telling(asked, given)
-    if given.get("columns") == "ids" and given.get("out") is None:
+    written = "out" not in given.options or given["out"] is not None  # lanes are, which have no out
+    if given.get("columns") == "ids" and not written:
         warn("--columns ids is of outputs that are written, and none are: give --out as well")
     executor = executor_of(asked.engines, given["engine"], archives, rapids=given["rapids"])
     with progress_bars() as progress:

@@ -42,7 +42,7 @@ def check_place(path: Place, what: str = "report", *, new: bool = False) -> None
         try_to_put(path.parent)
         return
     if path.is_dir():
-        raise OutputError(f"{what} {path} is a folder: name a file, as in {path}/report.json")
+        raise OutputError(f"{what} {path} is a folder: name a file in it")
     if new and path.exists():
         raise OutputError(f"{what} {path} exists: remove it or name another file")
     above = next(folder for folder in path.absolute().parents if folder.exists())

@@ -470,6 +470,15 @@ def test_the_terminal_shows_the_report(case: Streams, capsys: pytest.CaptureFixt
     assert f"{report['lost']['outputs']:,}" in shown
 
 
+def test_lanes_without_columns_are_no_outputs_without_a_folder(
+    case: Streams, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [w for w in arguments(case.folder) if w.startswith(("--engine", "--left", "--right"))]
+    words += ["--on=k", "--time=t", f"--cache={case.folder}/cache"]
+    assert main(["prepare", *words, "--columns=ids"]) == 0
+    assert "warning" not in capsys.readouterr().err
+
+
 def test_prepared_lanes_are_used_again(case: Streams) -> None:
     words = [w for w in arguments(case.folder) if w.startswith(("--engine", "--left", "--right"))]
     words += ["--on=k", "--time=t", "--importance=i", f"--cache={case.folder}/cache"]
