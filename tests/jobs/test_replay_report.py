@@ -200,6 +200,18 @@ def test_text_keys_are_named(tmp_path: Path) -> None:
     assert [entry["key"] for entry in both] == [[name, 1] for name in named]
 
 
+def test_a_key_of_several_partitions_is_named_by_each(tmp_path: Path) -> None:
+    sides = stream(94), stream(95)
+    for name, rows in zip(("left", "right"), sides, strict=True):
+        parts = [f"part {row % 2}" for row in range(len(rows))]
+        pq.write_table(table(rows, p=parts), tmp_path / f"{name}.parquet")
+    exact = naive.exact_pairs(*sides, WINDOW, WINDOW)
+    counts = Counter((f"part {i % 2}", sides[0][i][1]) for i, j in exact if i % 2 == j % 2)
+    assert main(arguments(tmp_path, partition_by="p", memory=0)) == 0
+    said = read(tmp_path).report["lost"]["top_keys"]
+    assert {tuple(own["key"]): own["exact_outputs"] for own in said} == counts
+
+
 @pytest.mark.parametrize("policy", sorted(set(POLICIES) - {"custom"}))
 def test_everything_in_memory_is_exact(case: Streams, tmp_path: Path, policy: str) -> None:
     for name in ("left.parquet", "right.parquet"):

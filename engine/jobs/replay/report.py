@@ -74,9 +74,10 @@ def _top_keys(prepared: Prepared, results: list[LaneResult]) -> list[dict[str, A
     ]
     keys = [pair for pair in keys if pair[0].exact_outputs > pair[0].outputs]
     keys.sort(key=lambda pair: (*pair[0].rank, pair[1]))
+    groups = {lane.number: lane.group for lane in prepared.lanes}
     named = []
     for loss, lane in keys[:TOP]:
-        key = [plain(v) for v in key_of(prepared, lane, loss.side, loss.row)]
+        key = [*groups[lane], *map(plain, key_of(prepared, lane, loss.side, loss.row))]
         named.append(loss.to_report(key[0] if len(key) == 1 else key))
     return named
 
