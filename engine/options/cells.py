@@ -20,7 +20,7 @@ from engine.options.replay import JobOptions
 from engine.options.sweep import SweepOptions
 from engine.policies import SAMPLING, policy_or_sample
 from engine.replay.layout import ESTIMATORS
-from engine.replay.settings import compares_across
+from engine.replay.settings import check_pooled, compares_across
 from engine.runtime.errors import SpecError
 
 MOST_CELLS = 100_000
@@ -161,28 +161,32 @@ def grid_of(options: SweepOptions) -> Grid:
         name: replace(options.base, policy=name, parameters=parameters[name]) for name in policies
     }
     memory, splits = parse_memory(options.memory), parse_splits(options.splits)
+    estimators = parse_estimators(options.estimators)
     grid = Grid(
         jobs,
         memory,
         parse_seeds(options.seeds),
         splits,
-        parse_estimators(options.estimators),
+        estimators,
         parse_lanes(options.lanes),
-        _left_out(jobs, memory[0], splits),
+        _left_out(jobs, memory[0], splits, estimators),
     )
     check_size(len(policies) * len(splits) * len(grid.lanes) * len(grid.memory))
     return grid
 
 
 def _left_out(
-    jobs: Mapping[str, JobOptions], amount: Amount, splits: Sequence[Split]
+    jobs: Mapping[str, JobOptions],
+    amount: Amount,
+    splits: Sequence[Split],
+    estimators: Sequence[str],
 ) -> dict[tuple[str, Split], str]:
     """Return the pairs of a policy and a split that a replay refuses, and why.
 
     Raises
     ------
     SpecError
-        If a split remains without a policy, or a policy without a split.
+        If a split remains without a policy, a policy without a split, or nothing remains.
     """
     found = {}
     for name, job in jobs.items():
@@ -195,6 +199,15 @@ def _left_out(
     for (name, split), reason in found.items():
         if all((name, one) in found for one in splits) or all((o, split) in found for o in jobs):
             raise SpecError(f"{reason} (policy {name})")
+    for name, job in jobs.items() if POOLED in splits else ():
+        if (name, POOLED) in found or any(compares_across(job.the_policy, e) for e in estimators):
+            continue
+        try:
+            check_pooled(job.the_policy, estimators[0], (), {})
+        except SpecError as error:
+            if len(found) + 1 == len(jobs) * len(splits):
+                raise
+            found[name, POOLED] = str(error)
     return found
 
 

@@ -265,6 +265,16 @@ def test_pairs_that_cannot_be_replayed_are_left_out() -> None:
             winnow.sweep(*one.tables, policies=policies, splits=splits, **told)
 
 
+def test_what_does_not_compare_across_sides_is_left_out(folder: Path) -> None:
+    told = {"splits": "pooled", "estimators": "history"}
+    found = swept(folder, policies="dimpprob,prob", **told)
+    assert {line["policy"] for line in found.table.to_pylist()} == {"prob"}
+    (left_out,) = found.report["grid"]["left_out"]
+    assert (left_out["policy"], left_out["split"]) == ("dimpprob", "pooled")
+    with pytest.raises(SpecError, match=r"dimpprob changes every priority at every instant"):
+        swept(folder, policies="dimpprob", **told)
+
+
 def test_every_named_split_is_swept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = swept(folder, policies="simp", splits="all").table.to_pylist()
     assert [line["split"] for line in lines] == list(SPLITS)
