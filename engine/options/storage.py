@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypedDict
 
-from engine.options.kinds import Kind, as_text
+from engine.options.kinds import Kind
 from engine.options.option import Interface, Option
 from engine.runtime.errors import SpecError
 from engine.runtime.uris import HIDDEN, PUBLIC, Place, checked_options, place_of
@@ -16,7 +17,9 @@ class Anywhere(Kind):
 
     def read(self, flag: str, value: Any) -> Place:  # noqa: ANN401 - see Kind
         """Return the path or URI."""
-        return place_of(as_text(flag, value))
+        if not isinstance(value, (str, os.PathLike)):
+            raise SpecError(f"{flag} is {type(value).__name__}, which is no path: give one")
+        return place_of(os.fspath(value))
 
 
 class StorageOptions(Kind):

@@ -123,6 +123,13 @@ def test_files_that_are_not_even_json_of_ours(tmp_path: Path, content: str) -> N
         ArrivalProfile.load(path)
 
 
+def test_a_profile_itself_is_no_path(archives: Path) -> None:
+    sides = (archives / f"{side}.parquet" for side in ("left", "right"))
+    told: dict[str, Any] = {"on": "k", "time": "t", "window": 2, "memory": 2}
+    with pytest.raises(SpecError, match="profile is ArrivalProfile, which is no path: give one"):
+        winnow.replay(*sides, **told, profile=profiled(archives))
+
+
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"profile .*p\.json cannot be read"):
         ArrivalProfile.load(tmp_path / "p.json")

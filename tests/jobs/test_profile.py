@@ -358,6 +358,7 @@ def test_a_file_holds_the_whole_profile(tmp_path: Path) -> None:
     where = tmp_path / "new" / "p.json"
     found = profiled(tmp_path, **options, monitor=3, retain=0.5, out=where)
     again = ArrivalProfile.load(where)
+    assert ArrivalProfile.load(str(where)).content() == again.content()
     assert again.content() == found.content() == json.loads(where.read_text())
     assert again.streams[0] == found.streams[0]
     assert again.ticks == found.ticks

@@ -145,7 +145,7 @@ class ArrivalProfile:
         save_text(place_of(os.fspath(path)), "{\n" + ",\n".join(lines) + "\n}\n", "profile")
 
     @staticmethod
-    def load(path: Place) -> ArrivalProfile:
+    def load(path: str | os.PathLike[str] | Place) -> ArrivalProfile:
         """Read a profile.
 
         Raises
@@ -154,7 +154,7 @@ class ArrivalProfile:
             If the file cannot be read, is no profile, is of another version or lacks a field.
         """
         try:
-            content = json.loads(text_at(path))
+            content = json.loads(text_at(place_of(os.fspath(path))))
         except (OSError, UnicodeDecodeError) as error:
             raise SpecError(f"profile {path} cannot be read ({error}): {_AGAIN}") from None
         except json.JSONDecodeError:
