@@ -58,15 +58,18 @@ def arrow_schema(frame: DataFrame, side: str, wanted: tuple[str, ...]) -> pa.Sch
         If a wanted column has no such type, does not compare by its bytes, or shares its name with
         another.
     """
-    names: list[str] = frame.columns
+    read = str if frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true" else str.lower
+    spelt: dict[str, list[str]] = {}
+    for name in frame.columns:
+        spelt.setdefault(read(name), []).append(name)
     fields = []
     for field in frame.schema:
         if field.name in OURS:
             continue
-        if names.count(field.name) > 1 and field.name in wanted:
-            raise SpecError(
-                f"the {side} DataFrame has more than one column {field.name}: rename one"
-            )
+        alike = spelt[read(field.name)]
+        if len(alike) > 1 and field.name in wanted:
+            own = " or ".join(dict.fromkeys(alike))
+            raise SpecError(f"the {side} DataFrame has more than one column {own}: rename one")
         try:
             fields.append((field.name, arrow_type(field.dataType)))
         except Exception as error:  # pyspark raises several for a type that Arrow lacks

@@ -120,13 +120,16 @@ def with_rows(
 
 
 def _from_files(frame: DataFrame, side: str, option: str) -> tuple[DataFrame, Column]:
-    files = sorted(frame.inputFiles(), key=unquote) if _is_plain(frame) else []
-    if not files:
+    found = _files(frame)
+    if found is None:
         raise SpecError(
             f"the rows of the {side} DataFrame have no numbers of their own: name an integer "
             f"column that is unique within it, {option}='...', or read it from Parquet, not "
             "through a view"
         )
+    if not found:
+        return frame, F.lit(0)  # it has no rows
+    files = sorted(found, key=unquote)
     index = F.col("_metadata.row_index")
     if len(files) == 1:
         return frame.select("*", index.alias(_ROW)), F.col(_ROW)
@@ -150,21 +153,20 @@ def _first_rows(frame: DataFrame, files: list[str]) -> DataFrame:
     return session.createDataFrame(rows, f"{_PATH} string, {_FIRST} bigint")
 
 
-def _is_plain(frame: DataFrame) -> bool:
-    """Return whether each row is one row of a Parquet file."""
+def _files(frame: DataFrame) -> list[str] | None:
+    """Return the Parquet files of which each row of a DataFrame is one row; None of others.
+
+    They are those of the plan before it is optimised: a filter may leave no rows, and a cache no
+    files, whose rows are then read again.
+    """
     if connect.of_connect(frame):
-        return connect.is_plain(frame)
-    waiting = [frame._jdf.queryExecution().analyzed()]  # noqa: SLF001 - Spark shows plans nowhere else
-    while waiting:
-        node = waiting.pop()
-        name = str(node.nodeName())
-        if name not in _PLAIN:
-            return False
-        if name == "LogicalRelation" and not _reads_parquet(node.relation()):
-            return False
-        children = node.children()
-        waiting += [children.apply(i) for i in range(children.size())]
-    return True
+        return (connect.is_plain(frame) and frame.inputFiles()) or None
+    node = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - Spark shows plans nowhere else
+    while str(node.nodeName()) in _PLAIN:
+        if str(node.nodeName()) == "LogicalRelation":
+            return list(node.relation().inputFiles()) if _reads_parquet(node.relation()) else None
+        node = node.children().apply(0)
+    return None
 
 
 def _reads_parquet(relation: Any) -> bool:  # noqa: ANN401 - an object of the JVM

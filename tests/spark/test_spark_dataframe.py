@@ -272,6 +272,21 @@ def test_a_row_that_is_no_tuple_fails_the_query_by_name(spark: Any, archives: Pa
         collected(replay(bad, right, **ROLES, **TUPLES))
 
 
+def test_frames_without_rows_and_cached_ones_have_the_positions_of_their_files(
+    spark: Any, tmp_path: Path
+) -> None:
+    left, right = frames(spark, write(tmp_path, drawn(9), drawn(10)))
+    expected = rows_of(replay(left, right, **ROLES, **TUPLES, policy="prob"))
+    cached = spark.read.parquet(str(tmp_path / "left.parquet")).cache()
+    try:
+        assert rows_of(replay(cached, right, **ROLES, **TUPLES, policy="prob")).equals(expected)
+    finally:
+        cached.unpersist()
+    assert expected.num_rows
+    none = left.where("1 = 0")
+    assert replay(none, right, **ROLES, **TUPLES, policy="prob").count() == 0
+
+
 def test_row_numbers_that_repeat_are_refused(spark: Any, archives: Path) -> None:
     left, right = (frame.withColumn("n", F.lit(1)) for frame in frames(spark, archives))
     with pytest.raises(Exception, match=r"row 1 of the (left|right) DataFrame is there twice"):
@@ -309,6 +324,7 @@ def test_what_means_nothing_is_said_at_once(spark: Any, archives: Path) -> None:
         (SpecError, "no whole number of ticks|plain numbers", left, {"window": HOUR}),
         (SpecError, "columns is 'id'", left, {"columns": "id"}),
         (SpecError, "beside left_row", left.withColumn("Row", F.lit(1)), {}),
+        (SpecError, "one column k or K: rename", left.select("*", F.col("k").alias("K")), {}),
     ]
     if SPARK >= (4, 0):
         cased = left.withColumn("word", F.expr("collate(word, 'UTF8_LCASE')"))
