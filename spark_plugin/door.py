@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 from pyspark.sql.types import DateType, TimestampNTZType, TimestampType
@@ -31,12 +29,14 @@ from engine.report.envelope import time_bins, with_times
 from engine.report.joins import lookup_charts
 from engine.report.losses import in_a_line, in_figures, losses
 from engine.report.shown import Shown
-from engine.runtime.errors import InputError, SpecError
+from engine.runtime.errors import SpecError
 from spark_plugin import dataframe
 from spark_plugin import lookup as lookups
 from spark_plugin import multijoin as joins
 from spark_plugin.accumulators import leave
 from spark_plugin.naming import jobs_named
+from spark_plugin.outcome import told
+from spark_plugin.partitions import slots
 from spark_plugin.rows import session_zone
 from spark_plugin.versions import collected
 
@@ -50,27 +50,6 @@ _OF_MEMORY = {
 """The options of a replay that an exact join has not."""
 _OF_BUDGETS = {*_OF_MEMORY, *options_of(Harvest), "lanes"}
 """The same of a multi-way join."""
-
-
-_FOUND = re.compile(
-    r"^engine\.runtime\.errors\.\w+: (.+)$"
-    r"|^\[USER_RAISED_EXCEPTION\] (column .+ of the (?:stream|fact) DataFrame: .+?)"
-    r"(?: SQLSTATE: \w+)?$",
-    re.MULTILINE,
-)
-"""What a task, or Spark for a look-up, says of a row."""
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """Raise what a query has found wrong with its rows as `InputError`, without a task's stack."""
-    try:
-        yield
-    except PySparkException as error:
-        found = _FOUND.search(str(error))
-        if found is None:
-            raise
-        raise InputError(found[1] or found[2]) from None
 
 
 class InSpark(Result):
@@ -94,13 +73,13 @@ class InSpark(Result):
     def report(self) -> Fields:
         """What was found, and of a replay what was lost, in all and over time."""
         self._check_static()
-        with _told():
+        with told():
             return Fields(with_times(self._report()))
 
     @cached_property
     def _collected(self) -> pa.Table:
         self._check_static()
-        with _told():
+        with told():
             return collected(self.frame)
 
     @property
@@ -138,7 +117,7 @@ class InSpark(Result):
         frame = self.frame
         if frame.isStreaming:
             return pa.table({name: [] for name in frame.columns})
-        with _told():
+        with told():
             return collected(frame.limit(rows))
 
 
@@ -183,7 +162,8 @@ def _against(exact: DataFrame, found: DataFrame) -> dict[str, Any]:
         for number, own in enumerate((exact, found))
     ]
     counted = parts[0].unionAll(parts[1]).groupBy("of", "ts")
-    sums = counted.agg(F.count("*").alias("n"), F.sum("importance").alias("v")).persist()
+    sums = counted.agg(F.count("*").alias("n"), F.sum("importance").alias("v"))
+    sums = sums.coalesce(slots(exact.sparkSession)).persist()  # which are read three times
     with ExitStack() as stack:
         stack.callback(sums.unpersist)
         stack.enter_context(jobs_named(exact.sparkSession, "winnow counts what was lost"))

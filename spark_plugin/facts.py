@@ -37,6 +37,7 @@ from spark_plugin.columns import (
     named,
 )
 from spark_plugin.hashing import lane_of, spark_type, travelled, travelling
+from spark_plugin.lanes import without_number
 from spark_plugin.naming import jobs_named
 from spark_plugin.rows import check_spark, with_rows
 from spark_plugin.session import broadcast_limit
@@ -171,7 +172,10 @@ def _collected(
     chosen = numbered.select(*(named(name) for name in names), number.alias("__winnow_number"))
     with jobs_named(numbered.sparkSession, "winnow reads facts"):
         table: pa.Table = collected(chosen.orderBy("__winnow_number"))
-    rows = table.column("__winnow_number").cast(pa.int64()).to_numpy()
+    numbers = table.column("__winnow_number")
+    if numbers.null_count:
+        raise without_number("fact", "fact_row")
+    rows = numbers.cast(pa.int64()).to_numpy()
     return table.drop_columns(["__winnow_number"]), rows
 
 

@@ -134,7 +134,10 @@ class LaneStream:
 def _check_rows(
     batch: pa.RecordBatch, last: pa.RecordBatch | None, begins: NDArray[np.bool_]
 ) -> None:
-    """Reject two rows with the same number at one instant: their order would be arbitrary."""
+    """Reject rows without a number, and two with the same at one instant: of no certain order."""
+    without = batch.filter(batch.column("row").is_null())
+    if without.num_rows:
+        raise without_number(SIDES[without.column("side")[0].as_py()])
     twice = np.flatnonzero(_alike(batch, last, ["ts", "side", "row"]) & ~begins)
     if twice.size:
         side, row = (batch.column(name)[int(twice[0])].as_py() for name in ("side", "row"))
@@ -142,6 +145,14 @@ def _check_rows(
             f"row {row} of the {SIDES[side]} DataFrame is there twice: row numbers must be unique "
             "within a stream"
         )
+
+
+def without_number(side: str, option: str = "row") -> InputError:
+    """Return what is wrong with rows of which one has no number."""
+    return InputError(
+        f"the column that {option} names is null in a row of the {side} DataFrame: number all rows "
+        "or filter such rows out"
+    )
 
 
 def key_name(side: str, number: int) -> str:

@@ -43,6 +43,7 @@ from spark_plugin.hashing import lane_of, travelling
 from spark_plugin.lanes import GROUP
 from spark_plugin.multijoin_worker import Arranged, join_lanes, measure_lanes
 from spark_plugin.naming import jobs_named
+from spark_plugin.outcome import told
 from spark_plugin.partitions import on_partitions, slots
 from spark_plugin.rows import OF_ARCHIVES, Numbered, check_static, session_zone, with_rows
 from spark_plugin.session import map_in_arrow
@@ -296,7 +297,7 @@ class Query:
             return {}
         work = on_partitions(measure_lanes, (Arranged(task, self._widths, {}),), self._terms)
         frame = map_in_arrow(self._arranged, work, "measured binary")
-        with jobs_named(frame.sparkSession, "winnow measures lanes"):
+        with told(), jobs_named(frame.sparkSession, "winnow measures lanes"):
             cells = frame.collect()
         found = dict(pickle.loads(cell) for (cell,) in cells)  # noqa: S301 - our own worker's
         if task.options.lanes:  # those without rows are lanes of the archives' join as well

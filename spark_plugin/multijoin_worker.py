@@ -22,6 +22,7 @@ from engine.jobs.streams import StreamSource, open_source
 from engine.multiway.fractions.profile import JoinProfile
 from engine.runtime.disk import scratch_folder
 from engine.runtime.errors import InputError
+from spark_plugin.lanes import without_number
 
 Name = tuple[Any, ...]
 """The values of the partition columns, or the number of a hash lane."""
@@ -102,6 +103,8 @@ def _sources(task: MultiJoinTask, rows: pa.Table) -> Iterator[StreamSource]:
     """Yield the streams of a lane."""
     for at, source in enumerate(task.sources):
         own = rows.filter(pc.equal(rows.column("stream"), at))
+        if own.column("row").null_count:
+            raise without_number(source.archive.side)
         numbers = own.column("row").to_numpy()
         twice = np.flatnonzero(numbers[1:] == numbers[:-1])
         if twice.size:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from engine.runtime.errors import WinnowError
+from pyspark.errors import PySparkException
+
+from engine.runtime.errors import InputError, WinnowError
 
 
 class OtherwiseError(Exception):
@@ -47,3 +51,24 @@ def settle(function: Callable[..., Any]) -> None:
         _SETTLED.add(name)
         gc.collect()
         gc.freeze()
+
+
+_FOUND = re.compile(
+    r"^engine\.runtime\.errors\.\w+: (.+)$"
+    r"|^\[USER_RAISED_EXCEPTION\] (column .+ of the (?:stream|fact) DataFrame: .+?)"
+    r"(?: SQLSTATE: \w+)?$",
+    re.MULTILINE,
+)
+"""What a task, or Spark for a look-up, says of a row."""
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Raise what a query has found wrong with its rows as `InputError`, without a task's stack."""
+    try:
+        yield
+    except PySparkException as error:
+        found = _FOUND.search(str(error))
+        if found is None:
+            raise
+        raise InputError(found[1] or found[2]) from None

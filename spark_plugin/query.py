@@ -28,6 +28,7 @@ from spark_plugin.lanes import GROUP, LaneName
 from spark_plugin.measure import Measured, measure_partition
 from spark_plugin.naming import jobs_named
 from spark_plugin.on_gpu import replay_on
+from spark_plugin.outcome import told
 from spark_plugin.partitions import on_partitions, slots
 from spark_plugin.session import map_in_arrow
 from spark_plugin.spread import by_lane
@@ -182,7 +183,7 @@ class Query:
         given = replace(plan, payload=False), buckets, kinds
         work = on_partitions(measure_partition, given, self._terms)
         frame = map_in_arrow(self._arranged(bare, lanes), work, "measured binary")
-        with jobs_named(frame.sparkSession, "winnow measures lanes"):
+        with told(), jobs_named(frame.sparkSession, "winnow measures lanes"):
             rows = frame.collect()
         return sorted(
             (pickle.loads(cell) for (cell,) in rows),  # noqa: S301 - written by our own worker

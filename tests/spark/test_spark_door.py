@@ -223,6 +223,30 @@ def test_what_is_wrong_with_a_row_is_an_error_of_winnows(spark: Any, tmp_path: P
             found.frame.collect()  # type: ignore[attr-defined]
 
 
+def test_rows_are_as_wrong_where_the_call_itself_compares_lanes(spark: Any, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"t": [1, 2, 3], "k": [1, 1, 2]}), tmp_path / "rows.parquet")
+    frame = spark.read.parquet(str(tmp_path / "rows.parquet"))
+    bad = frame.withColumn("t", F.expr("if(t = 2, null, t)"))
+    join: dict[str, Any] = {"time": "t", "window": 5, "memory": 4, "policy": "prob", "lanes": 2}
+    for replay in (winnow.replay, dataframe.replay):
+        with pytest.raises(InputError, match=r"^column t of the left DataFrame is null in row 1: "):
+            replay(bad, frame, on="k", **join)
+
+
+def test_rows_without_a_number_are_refused(spark: Any) -> None:
+    frame = spark.sql("SELECT id AS t, 1 AS k, if(id = 2, null, id) AS n FROM range(4)")
+    join: dict[str, Any] = {"time": "t", "window": 5, "row": "n"}
+    facts = {"fact": frame, "fact_left": "k", "fact_right": "k"}
+    said = "^the column that row names is null in a row of the {} DataFrame: number all rows or "
+    whole = frame.withColumn("n", F.col("t"))
+    with pytest.raises(InputError, match=said.format("right")):
+        _ = winnow.replay(whole, frame, on="k", **join).outputs
+    with pytest.raises(InputError, match=said.format("b")):
+        _ = winnow.multijoin({"a": whole, "b": frame}, predicate="equi:k", **join).outputs
+    with pytest.raises(InputError, match=said.format("fact").replace("row", "fact_row", 1)):
+        winnow.replay(whole, whole, on="k", fact_row="n", **facts, **join)
+
+
 CONNECTED = """
 import json, sys
 from pathlib import Path
