@@ -105,8 +105,8 @@ def multijoin(streams: Mapping[str, DataFrame], **options: Unpack[MultiJoinFrame
     given = FRAMES.from_keywords(options)
     if given["slices"] is not None:
         raise SpecError(
-            "--slices are of archives, of which a task reads its time alone: give --partition-by "
-            "or --lanes"
+            "--slices are of archives, of which a task reads its time alone: leave them out, or "
+            "give --partition-by"
         )
     if given["capacity"] == MEASURED:
         raise SpecError(

@@ -33,6 +33,11 @@ OF_ARCHIVES = {
     "not before: leave it out",
     "executor": "the joins of Spark DataFrames run in Spark: leave it out",
     "progress": "Spark shows the progress of its own jobs: leave it out",
+    "count_only": "of Spark DataFrames .report counts outputs, and none are kept: leave it out",
+    **dict.fromkeys(
+        ("bound", "gap", "seconds", "plan", "profile", "cache", "storage_option"),
+        "it is of paths, and of frames that are not Spark's: give such streams, or leave it out",
+    ),
 }
 """What to do instead of keywords that archives alone have."""
 

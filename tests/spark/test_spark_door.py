@@ -177,6 +177,12 @@ def test_what_is_of_archives_alone_is_told(spark: Any) -> None:
         winnow.replay(frame, frame, on="k", executor=ThreadExecutor(), **join)
     with pytest.raises(TypeError, match="'progress': Spark shows the progress of its own jobs"):
         winnow.replay(frame, frame, on="k", progress=lambda *_: None, **join)
+    with pytest.raises(
+        TypeError, match=r"'count_only': of Spark DataFrames .report counts outputs"
+    ):
+        winnow.replay(frame, frame, on="k", count_only=True, **join)
+    with pytest.raises(TypeError, match="'bound': it is of paths, and of frames that are not Spa"):
+        winnow.replay(frame, frame, on="k", bound=True, **join)
 
 
 def test_a_report_counts_over_any_span_of_time(spark: Any) -> None:
