@@ -108,7 +108,7 @@ def lookup(stream: DataFrame, fact: DataFrame, **options: Unpack[LookupFrames]) 
     Notes
     -----
     Lazy: an action computes it; only a change log is read by this call, on the driver. A streaming
-    query plans F anew for every batch: ``fact.cache()`` reads it once.
+    query plans F anew for every batch: ``fact.cache()``, with `fact_row`, reads it once.
 
     Examples
     --------
