@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from engine.archives.rows import GroupTimes, group_times
 from engine.archives.source import Archive, open_archive, unreadable
 from engine.archives.ticks import FAULTS, ticks
 from engine.runtime import storage
-from engine.runtime.errors import InputError
+from engine.runtime.errors import InputError, SpecError
 from engine.runtime.streams import SIDES
 from engine.runtime.uris import Uri, source_of
 
@@ -75,14 +76,20 @@ class Feed:
         return hashlib.sha256(whole.encode()).hexdigest()[:16]
 
 
-def parquet_archive(where: str, side: str) -> Archive:
+def parquet_archive(where: str | os.PathLike[str], side: str) -> Archive:
     """Open an archive that allows random access.
 
     Raises
     ------
-    InputError
-        If it cannot be read, is text, or is not on disks.
+    WinnowError
+        If it is no path, cannot be read, is text, or is not on disks.
     """
+    if not isinstance(where, (str, os.PathLike)):
+        raise SpecError(
+            f"{side} is a {type(where).__module__}.{type(where).__qualname__}: give the path of an "
+            "archive, or replay frames with winnow.replay"
+        )
+    where = os.fspath(where)
     if isinstance(source_of(where), Uri):
         raise InputError(
             f"the {side} archive {where} is not on a disk: a stream is read from files that every "

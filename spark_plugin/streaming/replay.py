@@ -104,8 +104,7 @@ def replay(
     """
     given = _checked(FRAMES.from_keywords(options))
     archives = tuple(
-        parquet_archive(os.fspath(where), side)
-        for where, side in ((left, "left"), (right, "right"))
+        parquet_archive(where, side) for where, side in ((left, "left"), (right, "right"))
     )
     started = session or get_session()
     need_no_connect(started, "a streaming replay")
@@ -146,12 +145,12 @@ def _checked(given: Given) -> Given:
         if name.startswith(_UNSUPPORTED):
             raise SpecError(
                 f"a stream is not replayed with {name}: rows are numbered by their position in the "
-                "archives, and facts need a lane whole; use spark_plugin.dataframe.replay"
+                "archives, and facts need a lane whole; use winnow.replay"
             )
     if given["device"] == ON_GPU:
         raise SpecError(
             "device is 'gpu', and streams are decided on the CPU, batch by batch: leave it out, or "
-            "use spark_plugin.dataframe.replay"
+            "use winnow.replay"
         )
     return given
 

@@ -93,7 +93,7 @@ ROOMS = {
         "partitions": "gpu outcome session",
         "columns": "versions hashing lanes rows",
         "keys": "lanes",
-        "facts": "versions hashing naming rows session columns",
+        "facts": "versions hashing lanes naming rows session columns",
         "lookup": "versions connect hashing naming rows session columns",
         "worker": "lanes spool keys facts",
         "measure": "lanes spool worker",
@@ -102,13 +102,16 @@ ROOMS = {
         "executor": (
             "versions connect gpu naming accumulators outcome rapids session archives hearing"
         ),
-        "query": "gpu lanes naming partitions spread session columns facts worker measure on_gpu",
-        "dataframe": "rows columns facts query",
-        "multijoin_worker": "",
-        "multijoin": (
-            "gpu hashing lanes naming rows session partitions columns spread multijoin_worker"
+        "query": (
+            "gpu lanes naming outcome partitions spread session columns facts worker measure on_gpu"
         ),
-        "door": "versions naming accumulators rows lookup dataframe multijoin",
+        "dataframe": "rows columns facts query",
+        "multijoin_worker": "lanes",
+        "multijoin": (
+            "gpu hashing lanes naming outcome rows session partitions columns spread "
+            "multijoin_worker"
+        ),
+        "door": ("versions naming accumulators outcome partitions rows lookup dataframe multijoin"),
         "sql": "door",
         "command": "configured session executor",
         "submit": "rapids shipping command",

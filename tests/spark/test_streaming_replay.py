@@ -289,6 +289,11 @@ def test_what_a_stream_cannot_do(archives: Path, options: dict[str, Any], messag
         replay(archives / "left", archives / "right", **options)
     with pytest.raises(TypeError, match=r"unexpected keyword 'windw'\. Did you mean 'window'"):
         replay(archives / "left", archives / "right", windw=3)
+    table: Any = pa.table({"t": [1]})
+    with pytest.raises(
+        SpecError, match=r"left is a pyarrow\.lib\.Table: give the path of an archive"
+    ):
+        replay(table, table, on="k", time="t", window=3)
 
 
 def test_text_is_no_stream(tmp_path: Path) -> None:
