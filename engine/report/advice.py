@@ -50,18 +50,19 @@ def doubt(advice: Mapping[str, Any]) -> str | None:
 
     Examples
     --------
-    >>> doubt({"outputs": 1_200, "recall": {"value": 0.4}}) is None
+    >>> doubt({"outputs": 1_200, "recall": {"value": 0.4}, "whole": False}) is None
     True
-    >>> doubt({"outputs": 23, "recall": {"value": 0.4}})
+    >>> doubt({"outputs": 23, "recall": {"value": 0.4}, "whole": False})
     'the exact join has 23 outputs on these stretches, too few to tell which candidate is best: \
 winnow sweep replays the whole archive'
     """
     outputs = advice.get("outputs")
     if outputs is None or outputs * advice["recall"]["value"] >= FEW:
         return None
+    told = "which others may be best" if advice["whole"] else "which candidate is best"
     return (
-        f"the exact join has {number(outputs)} outputs on these stretches, too few to tell which "
-        "candidate is best: winnow sweep replays the whole archive"
+        f"the exact join has {number(outputs)} outputs on these stretches, too few to tell {told}: "
+        "winnow sweep replays the whole archive"
     )
 
 
