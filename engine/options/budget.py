@@ -155,7 +155,8 @@ def parse_amount(text: str, option: str) -> Amount:
     Raises
     ------
     SpecError
-        If it is neither a whole number of tuples nor a percentage, or is negative.
+        If it is neither a whole number of tuples nor bytes for one or more nor a percentage, or is
+        negative.
 
     Examples
     --------
@@ -166,6 +167,10 @@ def parse_amount(text: str, option: str) -> Amount:
     """
     cleaned = text.strip()
     if (size := parse_bytes(cleaned)) is not None:
+        if 0 < size < TUPLE_BYTES:
+            raise SpecError(
+                f"{option} is {text!r}, less than a tuple takes: give {TUPLE_BYTES}B or more, or 0"
+            )
         return Amount(tuples=size // TUPLE_BYTES)
     if re.fullmatch(r"\d+", cleaned):
         return Amount(tuples=int(cleaned))
