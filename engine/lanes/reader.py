@@ -8,10 +8,10 @@ than a batch comes whole and alone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +22,13 @@ from engine.lanes.buffer import TimeBuffer, first_beyond
 from engine.lanes.facts import FactFile, FactRelation
 from engine.lanes.runfiles import COLUMNS
 from engine.lanes.stored import READ_ROWS, Rows, Stored, Ticks
+from engine.runtime.executors import ahead
 from engine.runtime.jit import Ints
 from engine.runtime.streams import LEFT, RIGHT, SIDES, StreamBatch
 from engine.runtime.uris import Place
 from engine.runtime.work import rows_done
+
+T = TypeVar("T")
 
 BATCH_ROWS = 131_072
 PAYLOAD_ROWS = 65_536
@@ -44,6 +47,14 @@ class LaneBatch(NamedTuple):
     right_payload: pa.Table | None
     """`left_payload`, `right_payload`: The columns ``left_<name>`` and ``right_<name>``, row by row
     beside the batch."""
+
+
+def apart(rows: int, source: Callable[[], Generator[T]]) -> Generator[T]:
+    """Yield what a thread makes of a lane ahead of its use, unless it is one batch.
+
+    To be closed, so that the thread ends.
+    """
+    return ahead(source) if rows > BATCH_ROWS else source()
 
 
 def lane_batches(

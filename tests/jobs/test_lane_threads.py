@@ -11,8 +11,11 @@ import pyarrow as pa
 import pytest
 from spark_cases import figures, replayed, write
 
+import winnow
 from engine.jobs.part import LanePart
 from engine.jobs.replay import lane_task
+from engine.jobs.sample import task as sample_task
+from engine.lanes import reader
 from engine.runtime.errors import OutputError
 
 
@@ -30,8 +33,9 @@ def folder(tmp_path: Path) -> Path:
 
 def in_small_batches(patch: pytest.MonkeyPatch, *, apart: bool) -> None:
     """Read batches of 50 rows, and have them read, joined and written on threads or on one."""
-    patch.setattr(lane_task, "lane_batches", partial(lane_task.lane_batches, batch_rows=50))
-    patch.setattr(lane_task, "BATCH_ROWS", 0 if apart else 10**9)
+    for place in (lane_task, sample_task):
+        patch.setattr(place, "lane_batches", partial(reader.lane_batches, batch_rows=50))
+    patch.setattr(reader, "BATCH_ROWS", 0 if apart else 10**9)
 
 
 @pytest.mark.parametrize("policy", ["yield", "rand", "prob", None])
@@ -47,6 +51,28 @@ def test_threads_give_the_rows_and_figures_of_one(
     assert rows.equals(whole)
     assert len(whole) > 300
     assert figures(again) == figures(report)
+
+
+@pytest.mark.parametrize("method", ["bottom-k", "pps_cluster", "uniform"])
+def test_threads_give_the_sample_of_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    def sampled() -> tuple[pa.Table, list[pa.Table]]:
+        paths = folder / "left.parquet", folder / "right.parquet"
+        found = winnow.sample(
+            *paths, on="k", time="t", importance="i", window=60, memory=40, method=method,
+            aggregates=["count", "sum(right.p) every 100"], exact_aggregates=True,
+        )  # fmt: skip
+        return found.outputs, list(found.aggregates.values())
+
+    with monkeypatch.context() as patch:
+        in_small_batches(patch, apart=False)
+        rows, tables = sampled()
+    in_small_batches(monkeypatch, apart=True)
+    again, others = sampled()
+    assert again.equals(rows)
+    assert len(rows) > 100
+    assert all(own.equals(other) for own, other in zip(others, tables, strict=True))
 
 
 def test_an_error_of_the_writer_ends_all_threads(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,18 +24,15 @@ from engine.jobs.output import id_columns
 from engine.jobs.part import FactColumns, LanePart, MemberPayload, beside
 from engine.lanes.facts import FactFile
 from engine.lanes.profile import LaneProfile
-from engine.lanes.reader import BATCH_ROWS, LaneBatch, LaneFiles, lane_batches
+from engine.lanes.reader import LaneBatch, LaneFiles, apart, lane_batches
 from engine.policies import age
 from engine.replay.allocate import Ready
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
 from engine.replay.ranks import RetentionPlan
 from engine.replay.settings import ReplaySettings
-from engine.runtime.executors import ahead
 from engine.runtime.uris import Place
 from gpu_kernels.devices import Choice
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -168,7 +165,7 @@ def replay_lane(
     )
     number = None if task.slice is None else task.slice.number
     part = None if task.out is None else LanePart(task.out, task.files.lane, number)
-    with closing(_apart(task, partial(_joined, task, keys, exact, replay, rows))) as tables:
+    with closing(apart(task.rows, partial(_joined, task, keys, exact, replay, rows))) as tables:
         for table in tables:
             if part is not None:
                 part.write(table)
@@ -206,7 +203,7 @@ def _joined(
     facts = None
     if task.out is not None and isinstance(task.files.facts, FactFile):
         facts = FactColumns(task.files.facts, payload)
-    with closing(_apart(task, partial(_arriving, task, replay))) as arriving:
+    with closing(apart(task.rows, partial(_arriving, task, replay))) as arriving:
         for batch, ready in arriving:
             ids = keys.intern(batch.left, batch.right)
             exact.push(batch, ids, keys)
@@ -229,11 +226,6 @@ def _arriving(
     files = task.files.left, task.files.right
     for batch in lane_batches(*files, payload=task.payload, between=between):
         yield batch, None if replay is None else replay.ready(batch.left, batch.right)
-
-
-def _apart(task: ReplayTask, source: Callable[[], Generator[T]]) -> Generator[T]:
-    """Yield what a thread makes of a lane, ahead of its use, unless that is one batch."""
-    return ahead(source) if task.rows > BATCH_ROWS else source()
 
 
 def counted_file(task: ReplayTask) -> CountedFile | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,7 +16,7 @@ from engine.exact.stream import ExactStream
 from engine.jobs.exact.key_totals import LaneKeys
 from engine.jobs.output import id_columns
 from engine.jobs.part import LanePart, MemberPayload, beside
-from engine.lanes.reader import LaneBatch, LaneFiles, lane_batches
+from engine.lanes.reader import LaneBatch, LaneFiles, apart, lane_batches
 from engine.replay.settings import UNLIMITED
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.streams import SIDES, StreamBatch
@@ -98,13 +100,11 @@ class _Sink:
         self._members = members
         self._aggregates = task.aggregates(independent=independent)
         self._columns = self._aggregates.columns
-        self._written = task.payload
+        self._written, self._payload = task.out is not None and not exact, task.payload
         self.outputs = 0
-        writes = task.out is not None and not exact
-        self._part = LanePart(task.out, task.files.lane) if writes and task.out else None
 
-    def take(self, out: SampledOutputs) -> None:
-        """Take output tuples."""
+    def take(self, out: SampledOutputs) -> Iterator[pa.Table]:
+        """Take output tuples, and yield them as they are written, if they are."""
         self.outputs += out.ts.size
         none = pa.table({})
         members = (none, none)
@@ -115,24 +115,30 @@ class _Sink:
             for side, table, names in zip(SIDES, members, self._columns, strict=True)
         )
         self._aggregates.add(out, left, right)
-        if self._part is None:
-            return
-        table = id_columns(out)
-        for payload in members if self._written else ():
-            table = beside(table, payload)
-        self._part.write(table)
+        if self._written:
+            table = id_columns(out)
+            for payload in members if self._payload else ():
+                table = beside(table, payload)
+            yield table
 
-    def close(self) -> tuple[list[pa.Table], str | None, pa.Schema | None]:
-        """Return the sums of each aggregate, and what was written."""
-        if self._part is None:
-            return self._aggregates.close(), None, None
-        return self._aggregates.close(), self._part.close(), self._part.schema
+    def close(self) -> list[pa.Table]:
+        """Return the sums of each aggregate."""
+        return self._aggregates.close()
+
+
+class _Run(NamedTuple):
+    """A sampler on its way through a lane."""
+
+    sampler: LaneSampler
+    measure: Measure
+    sink: _Sink
 
 
 def sample_lane(task: SampleTask) -> LaneSample:
     """Sample a lane beside the exact count.
 
-    Memory is bounded by the windows, the keys and a batch, never by the lane.
+    Memory is bounded by the windows, the keys and a few batches, never by the lane: one thread
+    reads, one joins, one writes.
     """
     begun = time.perf_counter()
     windows = task.recipe.windows
@@ -145,35 +151,54 @@ def sample_lane(task: SampleTask) -> LaneSample:
         return row_measures(task.inclusion, rule, side, own.key, own.importance, factors)
 
     sampler = _sampler(task, task.inclusion.method)
-    runs = [(sampler, measures, _Sink(task, members, exact=False))]
+    runs = [_Run(sampler, measures, _Sink(task, members, exact=False))]
     if task.exact_aggregates:
-        runs.append((_sampler(task, "eq-cluster"), _certain, _Sink(task, members, exact=True)))
-    keys = LaneKeys(exact, None, forgets=True, followers=[run[0] for run in runs])
-    for batch in lane_batches(task.files.left, task.files.right, payload=task.read):
-        ids = keys.intern(batch.left, batch.right)
-        exact.push(batch.left, ids[0], batch.right, ids[1], keys.outputs, keys.importance)
-        if members is not None:
-            members.arrive(batch)
-        for own, measure, sink in runs:
-            for out in own.push(
-                batch.left, ids[0], batch.right, ids[1], keys.size, _both(measure, batch)
-            ):
-                sink.take(out)
-    tables, part, schema = runs[0][2].close()
-    exact_tables = runs[1][2].close()[0] if task.exact_aggregates else None
+        runs.append(_Run(_sampler(task, "eq-cluster"), _certain, _Sink(task, members, exact=True)))
+    part = None if task.out is None else LanePart(task.out, task.files.lane)
+    with closing(apart(task.files.rows, partial(_sampled, task, exact, members, runs))) as tables:
+        for table in tables:
+            if part is not None:
+                part.write(table)
+    sums = [run.sink.close() for run in runs]
     return LaneSample(
         task.files.lane,
         (exact.outputs, exact.importance),
-        tables,
-        exact_tables,
+        sums[0],
+        sums[1] if task.exact_aggregates else None,
         sampler.peaks,
         sampler.held,
         sampler.lost,
-        part,
-        schema,
+        None if part is None else part.close(),
+        None if part is None else part.schema,
         time.perf_counter() - begun,
-        runs[0][2].outputs,
+        runs[0].sink.outputs,
     )
+
+
+def _sampled(
+    task: SampleTask, exact: ExactStream, members: MemberPayload | None, runs: Sequence[_Run]
+) -> Generator[pa.Table]:
+    """Yield output tuples as they are written, while all go through the lane."""
+    keys = LaneKeys(exact, None, forgets=True, followers=[run.sampler for run in runs])
+    with closing(apart(task.files.rows, partial(_measured, task, runs))) as arriving:
+        for batch, measured in arriving:
+            ids = keys.intern(batch.left, batch.right)
+            exact.push(batch.left, ids[0], batch.right, ids[1], keys.outputs, keys.importance)
+            if members is not None:
+                members.arrive(batch)
+            for run, own in zip(runs, measured, strict=True):
+                for out in run.sampler.push(
+                    batch.left, ids[0], batch.right, ids[1], keys.size, own
+                ):
+                    yield from run.sink.take(out)
+
+
+def _measured(
+    task: SampleTask, runs: Sequence[_Run]
+) -> Generator[tuple[LaneBatch, list[tuple[Floats, Floats]]]]:
+    """Yield a lane's batches, and by what each run samples them."""
+    for batch in lane_batches(task.files.left, task.files.right, payload=task.read):
+        yield batch, [_both(run.measure, batch) for run in runs]
 
 
 def _sampler(task: SampleTask, method: str) -> LaneSampler:
