@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +29,7 @@ from engine.jobs.star.read import (
 from engine.jobs.star.results import FactResult, StarResult, StreamResult
 from engine.jobs.streams import StreamSource, output_schema
 from engine.lanes.profile import SideProfile, profile_side
+from engine.lanes.reader import apart
 from engine.options.several import budgets_of
 from engine.options.star import StarOptions
 from engine.replay.settings import UNLIMITED
@@ -195,18 +198,28 @@ class _Run:
         name = f"part-00000.{uuid.uuid4().hex[:8]}.parquet"
         draft = self._task.draft
         writer = PartWriter(draft / name) if draft is not None and write else None
+        joined = partial(self._joined, lane, write=writer is not None, kept=kept)
+        with closing(apart(self._index.streams.ts.size, joined)) as tables:
+            for table in tables:
+                if writer is not None:
+                    writer.write(table)
+        return name if writer is not None and writer.close() else None
+
+    def _joined(
+        self, lane: StarReplay, *, write: bool, kept: ExactOutputs | None
+    ) -> Generator[pa.Table]:
+        """Yield outputs as they are written, if they are, until a replay has ended."""
         times = self._index.streams.ts
         done = 0
         for stop in [*self._edges[1:], FOREVER]:
             for out in lane.run(stop):
-                if writer is not None:
-                    writer.write(self._outputs(out))
                 if kept is not None:
                     kept.add(out.members, out.ts, out.importance)
+                if write:
+                    yield self._outputs(out)
             gone = int(np.count_nonzero(times < stop))
             rows_done(gone - done)
             done = gone
-        return name if writer is not None and writer.close() else None
 
     @property
     def _names(self) -> list[str]:
