@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import figures
 import optimum_cases as cases
 import pytest
+from figures import BUDGETS, WINDOWS
 from naive import PROBES, SIDES, Table
 from optimum_cases import Case
-from test_optimum_states import P1
 
 from engine.optimum.intervals import matches_of_pairs
 from engine.optimum.retained import Retained, states_text
@@ -16,6 +17,7 @@ from engine.optimum.settings import Objective
 from engine.optimum.states import optimal_states
 
 BEFORE, AFTER = PROBES
+P1 = figures.P1 | WINDOWS | BUDGETS | {"combine": "min", "start_ts": None}
 
 FIGURE = """\
 R graph

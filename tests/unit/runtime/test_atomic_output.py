@@ -115,14 +115,16 @@ def full(*_args: object, **_kwargs: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+@pytest.mark.parametrize("held", [1, 10**6])
 def test_a_full_disk_is_told_with_its_space_and_leaves_no_part(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: int
 ) -> None:
+    monkeypatch.setattr("engine.jobs.output.GROUP_ROWS", held)
     writer = PartWriter(tmp_path / "part")
     writer.write(TABLE)
     monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
     with pytest.raises(OutputError, match=r"its disk is full \([\d,]+ of [\d,]+ bytes are free\)"):
-        writer.write(TABLE)
+        writer.write(TABLE) if held == 1 else writer.close()
     assert tree(tmp_path) == set()
 
 
