@@ -13,7 +13,7 @@ import pytest
 from spark_cases import ORDER, ROLES, archived, drawn, found, write
 from thorough import THOROUGH, guards
 
-from engine.lanes.profile import SideProfile
+from engine.lanes.profile import LaneProfile, SideProfile
 from spark_plugin import on_gpu
 from spark_plugin.dataframe import replay
 
@@ -82,8 +82,8 @@ def test_groups_end_where_they_have_rows_enough(
             self.rows += batch
             self.held += batch
 
-        def profile(self, *_: object) -> Any:
-            return SideProfile(self.rows, 0, 0, 0, 0.0), SideProfile(0, 0, 0, 0, 0.0)
+        def profile(self, *_: object) -> LaneProfile:
+            return LaneProfile(SideProfile(self.rows, 0, 0, 0, 0.0), SideProfile(0, 0, 0, 0, 0.0))
 
     monkeypatch.setattr(on_gpu, "GROUP_ROWS", most)
     monkeypatch.setattr(on_gpu, "HELD_BYTES", 25)
