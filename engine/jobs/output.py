@@ -80,16 +80,18 @@ class PartWriter:
             self._times = _kinds(pa.ipc.read_schema(pa.py_buffer(times)))
         self._writer: pq.ParquetWriter | None = None
         self._held: list[pa.Table] = []
+        self._rows = 0  # of these
 
     def write(self, table: pa.Table) -> None:
         """Append rows."""
         self._held.append(table)
-        if sum(own.num_rows for own in self._held) >= GROUP_ROWS:
+        self._rows += table.num_rows
+        if self._rows >= GROUP_ROWS:
             self._write_held()
 
     def _write_held(self) -> None:
         table = typed_times(pa.concat_tables(self._held), self._times)
-        self._held.clear()
+        self._held, self._rows = [], 0
         with self._removed_if_not_whole():
             if self._writer is None:
                 self._writer = _writer(self._file.begun(), table.schema)

@@ -241,7 +241,8 @@ class _Run:
         """Return outputs as they are written."""
         fact_row = self._facts.row[out.fact]
         rows = [read.batch.row[at] for read, at in zip(self._reads, out.members.T, strict=True)]
-        columns = [*rows, fact_row, out.ts.copy(), out.importance.copy(), np.ones(out.ts.size)]
+        own = out.ts.copy(), out.importance.copy()  # their arrays are used again
+        columns = [*rows, fact_row, *own, np.ones(out.ts.size)]
         if self._payloads:
             places = [r.order[at] for r, at in zip(self._reads, out.members.T, strict=True)]
             for table, place in zip(self._payloads, [*places, fact_row], strict=True):
