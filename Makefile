@@ -13,6 +13,8 @@ REPRODUCE_ARGS ?=
 CASES ?= 2
 # Of those that are tried for changes, what fits in so many seconds of one process; empty for all.
 FIT ?=
+# What is done before the tests, two at once.
+FIRST ?= check kernels
 # Tests of jobs wait a third of their time, for Spark, servers and disks. Of cores, those given to us.
 WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) * 3 / 2)))
 
@@ -26,7 +28,7 @@ unexport PYTHONDONTWRITEBYTECODE # processes by the hundred import what one has 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo test thorough extras clouds cover check kernels wheel bench reproduce docs goldens clean
+.PHONY: help demo test thorough extras extras-if-had clouds cover check kernels wheel bench reproduce docs goldens clean
 
 help: ## List what there is to make
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -35,7 +37,7 @@ demo: $(VENV)/.run ## Generate 1M + 1M tuples and replay them under every policy
 	$(BIN)/python benchmarks/demo.py
 
 test: $(VENV)/.dev ## Lint, type-check and run the tests, those of what has changed with all their cases
-	$(MAKE) --no-print-directory --jobs 2 check kernels
+	$(MAKE) --no-print-directory --jobs 2 $(FIRST)
 	$(BIN)/python -m pytest --cases $(CASES) $(FIT:%=--seconds %) \
 	    -n $(WORKERS) --dist worksteal $(TEST_ARGS)
 	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator --cases $(CASES) \
@@ -50,9 +52,12 @@ thorough: kernels extras clouds ## Run all tests, with the cases and repeats tha
 	$(BIN)/python tests/support/spark_versions.py
 
 extras: $(VENV)/.dev ## Get what single tests need: a browser, pyright, Spark Connect, an object store
-	$(BIN)/python -m pip install --quiet pyright==1.1.414 'pyspark[connect]' 'moto[s3,server]==5.2.5' \
+	$(INSTALL) pyright==1.1.414 'pyspark[connect]' 'moto[s3,server]==5.2.5' \
 	    'obstore>=0.12,<0.13' 'deltalake==1.6.6' 'pyiceberg[sql-sqlite]==0.12.0'
 	$(BIN)/python tests/support/browser.py
+
+extras-if-had: $(VENV)/.dev
+	$(MAKE) --no-print-directory extras || echo "without extras, tests that need them are skipped"
 
 clouds: $(VENV)/.dev ## Get other object stores, Delta and Iceberg for tests, where npm, go, mvn, cargo are
 	if command -v npm >/dev/null; then npm install --silent --no-audit --no-fund \
@@ -103,7 +108,10 @@ clean: ## Remove the environment, the demo and everything else that was made
 # The environment. Each stamp says that its extras are installed for the pyproject.toml of its time.
 # Python compiles the modules that are imported, when they are: pip would compile all there are.
 
+# The Spark that tests pin is told first, or pip builds the newest one too.
+
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile
+SPARK := $(shell sed -n 's/^ *"\(pyspark==[^"]*\)",$$/\1/p' pyproject.toml)
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python " + \
@@ -112,11 +120,11 @@ $(VENV)/.python:
 	touch $@
 
 $(VENV)/.run: $(VENV)/.python pyproject.toml docker/java.sh
-	$(INSTALL) -e ".$$(docker/java.sh)"
+	$(INSTALL) $(SPARK) -e ".$$(docker/java.sh)"
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.python pyproject.toml docker/java.sh
-	java=$$(docker/java.sh) && $(INSTALL) -e ".[dev$${java:+,java}]"
+	java=$$(docker/java.sh) && $(INSTALL) $(SPARK) -e ".[dev$${java:+,java}]"
 	touch $(VENV)/.run $@
 
 $(VENV)/.bench: $(VENV)/.run
