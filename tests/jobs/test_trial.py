@@ -19,11 +19,11 @@ from thorough import guards, repeats
 from engine.jobs.allocate.tried import FIRST, SHARES, try_memories
 from engine.jobs.frame import Archives, JobLanes, open_job, prepare_job
 from engine.jobs.sweep.task import ExactCounter, replay_cells
-from engine.jobs.trial import stretches
+from engine.jobs.trial import run, stretches
 from engine.jobs.trial.advice import advice_of
 from engine.jobs.trial.candidates import POLICIES, Candidate, candidates_of
 from engine.jobs.trial.estimate import estimated, exactly
-from engine.jobs.trial.found import FAVOURED, IMPORTANCE, Pair, Trial, best_of
+from engine.jobs.trial.found import ENOUGH, FAVOURED, IMPORTANCE, Pair, Trial, best_of
 from engine.jobs.trial.layout import TrialLayout, lay_out
 from engine.jobs.trial.run import run_trial
 from engine.jobs.trial.stretches import Stretch, blocks_of, drawn, stretches_of
@@ -319,6 +319,54 @@ def test_few_outputs_let_the_favoured_and_others_be_replayed_on_everything(tmp_p
             assert tried[0].importance_recall >= favoured
 
 
+@pytest.mark.usefixtures("short_stretches")
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_clearly_worse_on_stretches_is_not_replayed_on_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    job = opened(bursty(tmp_path, 8_000), window=40)
+    layout, rows = job.laid_out("10%"), sum(job.lanes.rows)
+    (every,) = run_trial(layout, job.lanes).found
+    monkeypatch.setattr(run, "EVERY", 0)
+    trial = run_trial(layout, job.lanes, seed=seed)
+    (tried,) = trial.found
+    assert trial.exact
+    assert trial.stretches >= ENOUGH
+    assert trial.replayed < 24 * rows
+    assert tried[0].importance_recall.value >= 0.98 * every[0].importance_recall.value
+    truth = {one.candidate: one for one in every}
+    whole = [one for one in tried if one == truth[one.candidate]]
+    assert whole == tried[: len(whole)]
+    assert 2 <= len(whole) < len(every) / 2
+    assert any(one.candidate[:2] == FAVOURED for one in whole)
+
+
+def test_policies_are_replayed_on_everything_then_the_best_with_all_splits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where windows are too long for stretches."""
+    job = opened(bursty(tmp_path, 2_000), window=400)
+    layout = job.laid_out("10%")
+    (every,) = run_trial(layout, job.lanes).found
+    monkeypatch.setattr(run, "EVERY", 0)
+    trial = run_trial(layout, job.lanes)
+    (tried,) = trial.found
+    assert (trial.exact, trial.stretches) == (True, 0)
+    truth = {one.candidate: one for one in every}
+    assert tried == [truth[one.candidate] for one in tried]
+    first = [one for one in every if one.candidate.split == "pooled"
+             and one.candidate.estimator == "memory"]  # fmt: skip
+    assert {one.candidate for one in first} <= {one.candidate for one in tried}
+    close = [one for one in first
+             if one.importance_recall.value >= 0.95 * first[0].importance_recall.value]  # fmt: skip
+    policies = {one.candidate.policy for one in close[:3]}
+    with_all = {one.candidate for one in every if one.candidate.policy in policies}
+    assert {one.candidate for one in tried} == with_all | {one.candidate for one in first}
+    (more,) = run_trial(layout, job.lanes, policies=("age", "prob")).found
+    for one in every:
+        assert one.candidate.policy not in {"age", "prob"} or one in more
+
+
 def test_what_is_better_than_by_chance_is_chosen(tmp_path: Path) -> None:
     layout = opened(drifting(tmp_path)).laid_out("12")
     cells = {place.candidate[:2]: cell for cell, place in enumerate(layout.places)}
@@ -343,7 +391,9 @@ def test_long_windows_try_the_first_of_the_list_on_everything(tmp_path: Path) ->
     assert tried == {(policy, "pooled") for policy in POLICIES[:4]}  # 3 + 2 + 1 + 1 times `rows`
 
 
-def test_many_lanes_of_few_tuples_are_not_all_tried(tmp_path: Path) -> None:
+def test_many_lanes_of_few_tuples_are_not_all_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A replay of ten tuples takes as long as that of thousands: what it takes to begin and end."""
     rng = np.random.default_rng(5)
     for side in ("left", "right"):
@@ -357,7 +407,8 @@ def test_many_lanes_of_few_tuples_are_not_all_tried(tmp_path: Path) -> None:
     some = run_trial(layout, job.lanes, tuples=500 * stretches.FEWEST)
     assert not some.exact
     assert some.replayed < 0.1 * len(layout.places) * sum(job.lanes.rows)
-    every = run_trial(layout, job.lanes, tuples=3 * replays * stretches.FEWEST)
+    monkeypatch.setattr(run, "EVERY", 3 * replays * stretches.FEWEST)
+    every = run_trial(layout, job.lanes, tuples=run.EVERY)
     assert every.exact
     assert every.replayed == len(layout.places) * sum(job.lanes.rows)
 

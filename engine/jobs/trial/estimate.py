@@ -21,6 +21,17 @@ class Estimate(NamedTuple):
     """`low`, `high`: Equal to `value` where all was replayed."""
 
 
+class Drawn(NamedTuple):
+    """What the exact join came to on the stretches that were drawn."""
+
+    exact: Floats
+    """Outputs and importance of each draw, (2, n) float64."""
+    work: Floats
+    """Share of each draw's stretch of the work of all, (n,) float64."""
+    covered: float
+    """Share of the work that has been drawn at all."""
+
+
 def exactly(reached: float, exact: float) -> Estimate:
     """Return the recall of a whole archive; 1 where there is nothing to find."""
     value = reached / exact if exact else 1.0

@@ -9,16 +9,21 @@ from typing import NamedTuple
 
 from engine.jobs.sweep.cells import Exact
 from engine.jobs.trial.candidates import Candidate
-from engine.jobs.trial.estimate import Estimate, exactly
+from engine.jobs.trial.estimate import Drawn, Estimate, estimated, exactly, ratio
 from engine.jobs.trial.layout import TrialLayout
 from engine.options.budget import POOLED
+from engine.runtime.jit import Floats
 
 FAVOURED = ("yield", str(POOLED))
 """The policy and split that are best most often: taken unless another is better than chance makes
 it, and replayed as far as the best are, so that chance does not leave it out."""
 ERRORS = 2.0
 """Standard errors by which it is to be better: the best of many is better than it should be."""
+ENOUGH = 4
+"""Draws, at least, whose differences tell how much chance makes."""
 IMPORTANCE, RECALL = MEASURES = ("importance_recall", "recall")
+RECALLS = (RECALL, IMPORTANCE)
+"""Measures of outputs and of importance."""
 
 
 class Counted(NamedTuple):
@@ -76,11 +81,44 @@ class Pair(NamedTuple):
     recall: Estimate
     seen: float = math.inf
     """Outputs of the exact join that it goes by; infinite where all was replayed."""
+    drawn: tuple[Drawn, Floats] | None = None
+    """Draws that it goes by, and its outputs and importance on each, (2, n) float64."""
 
     def reached(self, measure: str) -> Estimate:
         """Return a measure by its name."""
         found: Estimate = getattr(self, measure)
         return found
+
+    def is_behind(self, other: Pair, measure: str) -> bool:
+        """Return whether it reaches less than another by more than chance makes it.
+
+        That is, whether the 95 % interval of their difference on the same draws lies below 0.
+        """
+        if self.drawn is None or other.drawn is None:
+            return self.reached(measure).value < other.reached(measure).value
+        some, own = self.drawn
+        what = RECALLS.index(measure)
+        less, error = ratio(
+            other.drawn[1][what] - own[what], some.exact[what], some.work, covered=some.covered
+        )
+        return less > error
+
+
+def estimated_pair(some: Drawn, reached: Floats, seen: float) -> Pair:
+    """Return what a cell is expected to reach.
+
+    Parameters
+    ----------
+    reached : (2, n) float64
+        Its outputs and importance on each draw.
+    seen : float
+        Outputs of the exact join on all that was drawn.
+    """
+    recall, importance_recall = (
+        estimated(own, exact, some.work, covered=some.covered)
+        for own, exact in zip(reached, some.exact, strict=True)
+    )
+    return Pair(importance_recall, recall, seen, (some, reached))
 
 
 def whole(counted: Counted) -> dict[int, Pair]:
@@ -115,13 +153,20 @@ def best_of(
         for cell in own:
             if layout.places[cell].candidate[:2] == FAVOURED:
                 first = known[best[0]]
-                if reached(best[0]) - reached(cell) < _noise(first, known[cell], measure):
+                if _by_chance(first, known[cell], measure):
                     best.remove(cell)
                     best.insert(0, cell)
                 return best[:number] + [cell] * (cell not in best[:number])
         return best[:number]
 
     return [cell for _, own in sorted(by_memory.items()) for cell in order(own)]
+
+
+def _by_chance(best: Pair, own: Pair, measure: str) -> bool:
+    """Return whether chance may make one recall as much better than another as it is."""
+    more = best.reached(measure).value - own.reached(measure).value
+    enough = own.drawn is not None and own.drawn[0].work.size >= ENOUGH
+    return more < _noise(best, own, measure) or (enough and not own.is_behind(best, measure))
 
 
 def _noise(one: Pair, other: Pair, measure: str) -> float:

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
 
 import numpy as np
 
 from engine.jobs.frame import JobLanes
-from engine.jobs.sweep.cells import Exact, deal
-from engine.jobs.sweep.task import SweepOutcome, SweepTask, sweep_lane
-from engine.jobs.trial.estimate import estimated
+from engine.jobs.trial.estimate import Drawn
 from engine.jobs.trial.found import (
+    ENOUGH,
     FAVOURED,
     IMPORTANCE,
-    Counted,
     Pair,
     Trial,
     best_of,
+    estimated_pair,
     ranked,
     whole,
 )
 from engine.jobs.trial.layout import TrialLayout
-from engine.jobs.trial.lead_in import after_lead_in, learns
-from engine.jobs.trial.screened import finalists, finals, memories_of, screens
-from engine.jobs.trial.stretches import STAGE, Stretch, affordable, cost_of, drawn
+from engine.jobs.trial.replays import Replays
+from engine.jobs.trial.screened import (
+    Screen,
+    close,
+    finalists,
+    finals,
+    memories_of,
+    screens,
+    with_all,
+)
+from engine.jobs.trial.stretches import Stretch, affordable, cost_of, drawn
 from engine.runtime.randomness import uniforms
 from gpu_kernels.philox import PURPOSE_STRETCH
 
@@ -37,14 +43,17 @@ TUPLES_A_ROW = 4
 """The same for each tuple of the archives."""
 WEIGHTS = {"yield": 3, "age": 2}
 """Tuples that one of a policy counts as; 1 of the others."""
+EVERY = 4_000_000
+"""Tuples that all candidates may replay together to be replayed on everything."""
+SCREENING = 2
+"""Tuples for each of the archives' that the first round has with each memory, at most, where the
+last can replay two on everything."""
+LEAST = 8
+"""It then has one of so many tuples, at least."""
 MORE = (4, 2, 1)
 """Draws of the last round for each of the first: the first of these that can be afforded."""
 DUEL = WEIGHTS[FAVOURED[0]] + 1
 """What the favoured and another candidate count as."""
-SCREENING = 8
-"""The first round has one of so many tuples, at least, where the last can replay everything."""
-FINAL = 16
-"""Tuples for each of the archive that it then leaves to the last round, unless it has half."""
 
 
 def most_tuples(lanes: JobLanes) -> int:
@@ -59,6 +68,7 @@ def run_trial(
     measure: str = IMPORTANCE,
     seed: int = 0,
     tuples: int | None = None,
+    policies: Collection[str] = (),
 ) -> Trial:
     """Replay candidates on stretches of two archives, and rank them.
 
@@ -70,62 +80,100 @@ def run_trial(
         Decides which stretches are drawn.
     tuples : int, optional
         Replayed by all candidates together, at most; by default `most_tuples`.
+    policies : collection of str
+        Those to replay with every split where policies are replayed on everything, even if
+        another is better.
 
     Notes
     -----
-    Where that allows, every candidate is replayed on everything. If not, two rounds share it
-    (successive halving). The first replays the candidates with one estimator on a few stretches;
-    with one of several memories where they would be too few, and then with one split a policy. It
-    is short where the second can replay the favoured and others on everything: on short stretches
-    chance chooses. Where even two take more, the second replays a quarter of them on more
-    stretches, with all memories, splits and estimators. As long as it can be afforded, half of
-    those are then replayed on twice as many. Stretches are drawn systematically with probability
-    by their work. Where windows are so long that not even one stretch can be afforded, the first
-    policies of the list are replayed on everything.
+    Where that is little, every candidate is replayed on everything. If not, rounds share it
+    (successive halving), and where it allows that the last ones replay on everything: on short
+    stretches chance chooses.
+
+    The first round replays the candidates with one estimator on a few stretches, drawn
+    systematically with probability by their work; with one of several memories where they would
+    be too few, and then with one split a policy; or that on everything. Then those that it does
+    not find clearly worse than the best are replayed on everything, and the best of them with all
+    estimators, splits and memories. Where even two take too much, a quarter is replayed on more
+    stretches, with all of those, and as long as it can be afforded, half of them on twice as many.
+    Where windows are so long that not even one stretch can be afforded, the first policies of the
+    list are replayed on everything.
     """
-    return _Rounds(layout, lanes, measure, seed, tuples).trial()
+    return _Rounds(layout, lanes, measure, seed, tuples, policies).trial()
 
 
 class _Rounds:
     def __init__(
-        self, layout: TrialLayout, lanes: JobLanes, measure: str, seed: int, tuples: int | None
+        self,
+        layout: TrialLayout,
+        lanes: JobLanes,
+        measure: str,
+        seed: int,
+        tuples: int | None,
+        policies: Collection[str],
     ) -> None:
         self._layout, self._lanes, self._measure = layout, lanes, measure
         self._rows = sum(lanes.rows)
         self._cost = sum(cost_of(rows) for rows in lanes.rows)
         self._tuples = most_tuples(lanes) if tuples is None else tuples
-        self._replays = _Replays(layout, lanes)
+        self._replays = Replays(layout, lanes)
+        self._policies = policies
         self._start = float(uniforms(seed, PURPOSE_STRETCH, 0, np.zeros(1, np.int64))[0])
         self._every = list(range(len(layout.places)))
+        self._memories = len(memories_of(layout, self._every))
         self._screens = screens(layout)
 
     def trial(self) -> Trial:
         """Replay, and rank."""
         every, span = self._every, self._lanes.prepared.span
-        if span is None or self._fits(every, self._tuples):
+        if span is None or self._fits(every, min(self._tuples, EVERY)):
             return self._trial(whole(self._replays.whole(every)), every)
-        memories = len(memories_of(self._layout, every))
-        duel, final = (weight * memories * self._cost for weight in (DUEL, FINAL))
-        first, least = self._tuples / 2, self._tuples / SCREENING
-        settled = duel <= self._tuples - least
-        if settled:
-            first = min(first, max(least, self._tuples - final))
+        policies = self._screens[-1]
+        least = ENOUGH if self._all_affordable(policies.cells, self._tuples) else 1
         for screen in self._screens:
             stretches, number = affordable(
-                self._lanes, self._layout.exact, self._weights(screen.cells), first
+                self._lanes, self._layout.exact, self._weights(screen.cells), self._for_first()
             )
-            if number >= screen.least:
+            if number >= max(least, screen.least):
                 break
         else:
-            return self._first_of_list()
+            return self._on_everything(policies.cells, policies, {}, (), self._tuples)
         some = drawn(stretches, number, self._start)
         left = self._tuples - self._on(stretches, some, screen.cells)
         self._replays.on(stretches, some, screen.cells)
         known = self._estimated(screen.cells, stretches, some)
-        best = self._affordable(finalists(self._layout, known, self._measure, screen), left)
-        if settled and len(best) > memories:
-            known |= whole(self._replays.whole(best))
-            return self._trial(known, best, some)
+        best = finalists(self._layout, known, self._measure)
+        several = len(self._affordable(best, left)) > self._memories
+        if self._settled and (several or self._all_affordable(best, left)):
+            return self._on_everything(best, screen, known, some, left)
+        return self._on_stretches(screen, stretches, number, known, left)
+
+    @property
+    def _duel(self) -> int:
+        """What the favoured and another candidate take on everything, with all memories."""
+        return DUEL * self._memories * self._cost
+
+    @property
+    def _settled(self) -> bool:
+        """Whether that can be afforded."""
+        return self._duel <= self._tuples - self._tuples // LEAST
+
+    def _for_first(self) -> int:
+        """Return the tuples for the first round: few where the last may replay everything."""
+        if not self._settled:
+            return self._tuples // 2
+        most = max(self._tuples // LEAST, (self._tuples - self._duel) // 2)
+        return min(SCREENING * self._memories * self._cost, most)
+
+    def _on_stretches(
+        self,
+        screen: Screen,
+        stretches: Sequence[Stretch],
+        number: int,
+        known: dict[int, Pair],
+        left: int,
+    ) -> Trial:
+        """Replay the better part on more stretches, and half of it on more, as can be afforded."""
         for best, more in product(finals(self._layout, known, self._measure, screen), MORE):
             last = drawn(stretches, number, self._start, more)
             if self._on(stretches, last, best) <= left:
@@ -169,11 +217,28 @@ class _Rounds:
             total += sum(own * cost for own, cost in zip(weights, stretches[at].costs, strict=True))
         return total
 
-    def _first_of_list(self) -> Trial:
-        """Replay on everything as many policies, with a split each, as can be afforded; or one."""
-        cells = self._screens[-1].cells
-        chosen = self._affordable(cells, self._tuples) or self._affordable(cells[:1], math.inf)
-        return self._trial(whole(self._replays.whole(chosen)), chosen)
+    def _on_everything(
+        self,
+        cells: Sequence[int],
+        screen: Screen,
+        known: Mapping[int, Pair],
+        draws: Sequence[int],
+        tuples: int,
+    ) -> Trial:
+        """Replay on everything as many cells as can be afforded, or one, and more like the best."""
+        chosen = self._affordable(cells, tuples) or self._affordable(cells[:1], math.inf)
+        found = whole(self._replays.whole(chosen))
+        like = with_all(self._layout, close(self._layout, found, self._measure), screen)
+        if not known:
+            places = self._layout.places
+            like += [at for at in self._every if places[at].candidate.policy in self._policies]
+        tried = self._affordable([*chosen, *like], tuples)
+        found |= whole(self._replays.whole([cell for cell in tried if cell not in found]))
+        return self._trial({**known, **found}, [*found], draws)
+
+    def _all_affordable(self, cells: Collection[int], tuples: int) -> bool:
+        """Return whether all can be replayed on everything, with all memories."""
+        return {*cells} <= {*self._affordable(cells, tuples)}
 
     def _affordable(self, cells: Iterable[int], tuples: float) -> list[int]:
         """Return those that can be replayed on everything, with all memories, the first first."""
@@ -189,25 +254,19 @@ class _Rounds:
         self, cells: Sequence[int], stretches: Sequence[Stretch], draws: Sequence[int]
     ) -> dict[int, Pair]:
         """Return what cells are expected to reach, by what they came to on stretches."""
-        work = np.array([stretches[at].work for at in draws])
-        covered = sum(stretches[at].work for at in {*draws})
         counted = [self._replays.found[at] for at in draws]
+        some = Drawn(
+            np.array([one.exact for one in counted], float).T,
+            np.array([stretches[at].work for at in draws]),
+            sum(stretches[at].work for at in {*draws}),
+        )
         seen = self._outputs(draws)
-
-        def pair(cell: int) -> Pair:
-            reached = [one.cells[cell] for one in counted]
-            left, right = (
-                estimated(
-                    np.array([one[what] for one in reached], float),
-                    np.array([one.exact[what] for one in counted], float),
-                    work,
-                    covered=covered,
-                )
-                for what in (1, 0)
+        return {
+            cell: estimated_pair(
+                some, np.array([one.cells[cell] for one in counted], float).T, seen
             )
-            return Pair(left, right, seen)
-
-        return {cell: pair(cell) for cell in cells}
+            for cell in cells
+        }
 
     def _outputs(self, draws: Sequence[int]) -> int:
         """Return the outputs of the exact join on stretches."""
@@ -230,85 +289,3 @@ class _Rounds:
         outputs = self._outputs(draws) if len(draws) else None
         replayed = self._replays.replayed
         return Trial(found, share is None, len({*draws}), part, replayed, outputs)
-
-
-@dataclass
-class _Replays:
-    """The replays of a trial.
-
-    Attributes
-    ----------
-    replayed : int
-        Tuples so far, of all cells together.
-    found : dict
-        What cells came to, by the stretch's place.
-    """
-
-    layout: TrialLayout
-    lanes: JobLanes
-    replayed: int = 0
-    found: dict[int, Counted] = field(default_factory=dict)
-
-    def whole(self, cells: Sequence[int]) -> Counted:
-        """Replay all lanes under some cells; each is read once, or once by each that reads it."""
-        slots, rows = self.lanes.stages.executor.slots, sum(self.lanes.rows)
-        tasks = []
-        for files, own in zip(self.lanes.files, self.layout.cells, strict=True):
-            groups = min(len(cells), -(-slots * files.rows // rows)) if slots else 1
-            for i, group in enumerate(deal([own[number] for number in cells], groups)):
-                counted = () if i else (self.layout.exact,)
-                tasks.append(SweepTask(files, tuple(group), counted))
-        found = _added(self._mapped(tasks))
-        none = dict.fromkeys(cells, Exact(0, 0.0))  # where there are no lanes
-        return Counted(none | found.cells, found.exact)
-
-    def on(self, stretches: Sequence[Stretch], places: Iterable[int], cells: Iterable[int]) -> None:
-        """Replay stretches under those of the cells that have not been replayed on them."""
-        at, tasks = [], []
-        for place in dict.fromkeys(places):
-            missing = [cell for cell in cells if cell not in self._known(place)]
-            for late in (False, True):
-                own = [cell for cell in missing if self.learns(cell) == late]
-                if own:
-                    at.append(place)
-                    tasks.append(self._task(stretches[place], own, late=late))
-        for place, outcome in zip(at, self._mapped(tasks), strict=True):
-            known, found = self._known(place), _added([outcome])
-            self.found[place] = Counted(known | found.cells, found.exact)
-
-    def learns(self, cell: int) -> bool:
-        """Return whether a cell learns."""
-        return learns(self.layout.cells[0][cell].settings)
-
-    def _known(self, place: int) -> dict[int, Exact]:
-        return self.found[place].cells if place in self.found else {}
-
-    def _task(self, stretch: Stretch, numbers: Sequence[int], *, late: bool) -> SweepTask:
-        cells = self.layout.cells[stretch.lane]
-        return after_lead_in(
-            self.lanes.files[stretch.lane], [cells[number] for number in numbers],
-            [self.layout.exact], stretch.leads[late], stretch.ticks, stretch.rows[late],
-        )  # fmt: skip
-
-    def _mapped(self, tasks: Sequence[SweepTask]) -> list[SweepOutcome]:
-        stages = self.lanes.stages
-        slots, here = stages.executor.slots, stages.executor.threads
-        threads = 1 if slots else max(1, here // max(1, len(tasks)))
-        tasks = [replace(task, threads=threads, beside=slots or here) for task in tasks]
-        rows = [task.files.rows for task in tasks]
-        self.replayed += sum(own * len(task.cells) for own, task in zip(rows, tasks, strict=True))
-        return stages.mapped(STAGE, sweep_lane, tasks, rows)
-
-
-def _added(outcomes: Sequence[SweepOutcome]) -> Counted:
-    """Add up what lanes came to."""
-    parts: dict[int, list[Exact]] = {}
-    for outcome in outcomes:
-        for one in outcome.cells:
-            parts.setdefault(one.cell, []).append(Exact(one.outputs, one.importance))
-    exact = [one for outcome in outcomes for one in outcome.exact.values()]
-    return Counted({number: _sum(own) for number, own in parts.items()}, _sum(exact))
-
-
-def _sum(parts: Sequence[Exact]) -> Exact:
-    return Exact(sum(one.outputs for one in parts), math.fsum(one.importance for one in parts))

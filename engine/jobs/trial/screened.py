@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from engine.jobs.trial.found import Pair, best_of
+from engine.jobs.trial.found import FAVOURED, Pair, best_of
 from engine.jobs.trial.layout import TrialLayout
 from engine.jobs.trial.stretches import DRAWS
 from engine.options.budget import POOLED
@@ -14,9 +14,10 @@ from engine.options.budget import POOLED
 FEW = 3
 """Stretches drawn for the first round, at least, if candidates are tried with one memory."""
 FINALISTS = 6
-"""Candidates with each memory that the last round replays on everything, if it can be afforded."""
-BEST = 3
-"""Those of them that it replays with all estimators; and on stretches, if it can be afforded."""
+"""Candidates with each memory that are replayed on everything, at most, beside the favoured."""
+CLOSE, BEST = 0.05, 3
+"""Those of them that reach so little less than the best, and how many of them at most, are then
+replayed with all estimators, splits and memories."""
 QUARTER = 4
 """Part of the candidates that the last round replays on stretches."""
 
@@ -73,12 +74,35 @@ def with_all(layout: TrialLayout, cells: Sequence[int], screen: Screen) -> list[
     ]
 
 
-def finalists(
-    layout: TrialLayout, known: Mapping[int, Pair], measure: str, screen: Screen
-) -> list[int]:
-    """Return what is to be replayed on everything, the most promising first."""
+def finalists(layout: TrialLayout, known: Mapping[int, Pair], measure: str) -> list[int]:
+    """Return what is to be replayed on everything, the most promising first.
+
+    With each memory those that are not behind the best by more than chance makes it, and the
+    favoured.
+    """
     best = [best_of(layout, known, measure, count) for count in range(1, FINALISTS + 1)]
-    return [*chain.from_iterable(best), *with_all(layout, best[BEST - 1], screen)]
+    first: dict[int, int] = {}
+    for cell in sorted(known, key=lambda cell: known[cell].reached(measure).value, reverse=True):
+        first.setdefault(layout.places[cell].memory, cell)
+    return [
+        cell
+        for cell in dict.fromkeys(chain.from_iterable(best))
+        if layout.places[cell].candidate[:2] == FAVOURED
+        or not known[cell].is_behind(known[first[layout.places[cell].memory]], measure)
+    ]
+
+
+def close(layout: TrialLayout, found: Mapping[int, Pair], measure: str) -> list[int]:
+    """Return with each memory the best of those replayed on everything, and what is close."""
+    most: dict[int, float] = {}
+    for cell, pair in found.items():
+        memory = layout.places[cell].memory
+        most[memory] = max(most.get(memory, 0.0), pair.reached(measure).value)
+    return [
+        cell
+        for cell in best_of(layout, found, measure, BEST)
+        if found[cell].reached(measure).value >= (1 - CLOSE) * most[layout.places[cell].memory]
+    ]
 
 
 def finals(
