@@ -15,7 +15,7 @@ FEW = 3
 """Stretches drawn for the first round, at least, if candidates are tried with one memory."""
 FINALISTS = 6
 """Candidates with each memory that are replayed on everything, at most, beside the favoured."""
-CLOSE, BEST = 0.05, 3
+CLOSE, BEST = 0.02, 2
 """Those of them that reach so little less than the best, and how many of them at most, are then
 replayed with all estimators, splits and memories."""
 QUARTER = 4
