@@ -9,10 +9,13 @@ import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
+from engine.options.command import Command
 from spark_plugin.gpu import GpuTerms, bind_task
 from spark_plugin.outcome import settle
 from spark_plugin.session import ArrowFunction, parallelism
 
+_KEYWORDS = Command("", "", ())
+"""Names options in tasks' errors as Python's callers write them."""
 _ROUNDS = 4
 
 
@@ -40,7 +43,8 @@ def on_partitions(
     def run(source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         bind_task(terms)
         own, given = pickle.loads(work)  # noqa: S301 - written by the driver
-        yield from own(*given, source)
+        with _KEYWORDS.as_keywords():
+            yield from own(*given, source)
         settle(own)
 
     return run

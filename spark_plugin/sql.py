@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from engine.runtime.errors import SpecError
+from engine.runtime.errors import SpecError, WinnowError
 from spark_plugin import door
 
 _FUNCTIONS: Mapping[str, tuple[Callable[..., door.InSpark], tuple[str, str]]] = {
@@ -32,6 +32,8 @@ _TOKEN = re.compile(
 )
 _HELD = re.compile(r"\{(\w+)\}")
 _NAME = re.compile(r"(?:\w+|`(?:``|[^`])+`)(?:\s*\.\s*(?:\w+|`(?:``|[^`])+`))*")
+_KEYWORD = re.compile(r"(?<= )(\w+)='")
+"""An argument as messages have it for callers of Python."""
 _OWN = "_winnow_{}"
 _DEPTH = {"(": 1, ")": -1, "[": 1, "]": -1}
 _Runs: TypeAlias = Callable[..., DataFrame]
@@ -207,6 +209,8 @@ def _called(run: _Runs, query: str, call: _Call, frames: Mapping[str, Any]) -> D
         return function(**tables, **_constants(run, call.function, texts, frames)).frame
     except TypeError as error:  # a keyword that there is not
         raise SpecError(f"{call.function}: {error}") from error
+    except WinnowError as error:
+        raise type(error)(_KEYWORD.sub(r"\1 => '", str(error))) from None
 
 
 def _table(function: str, query: str, tokens: Sequence[_Token]) -> str | None:

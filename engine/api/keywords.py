@@ -61,7 +61,7 @@ def takes(command: Command, part_of: str = "") -> Callable[[Callable[P, R]], Cal
             with command.as_keywords(), storing(command.storage(keywords)):
                 found = function(*args, **keywords)
                 if isinstance(found, Result):
-                    found.asked(_request(command, own, args, keywords))
+                    found.asked(_request(command, own, args, keywords), command.in_keywords)
                 return found
 
         return _listing(called, fixed, options)

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from engine.archives.rows import restored
 from engine.archives.source import open_archive
 from engine.report.envelope import check_place, with_times
 from engine.report.record import keep_record
-from engine.report.shown import Request, Shown
+from engine.report.shown import Request, Shown, print_in_words
 from engine.runtime.errors import SpecError, did_you_mean
 from engine.runtime.listing import dataset, rejected_of
 from engine.runtime.uris import Place
@@ -228,10 +228,14 @@ class Result:
         save_page(self._shown, place)
         return place
 
-    def asked(self, request: Request) -> None:
-        """Take note of what was asked, beside outputs in a folder too."""
-        self._shown = self._shown._replace(request=request)
-        keep_record(self._shown)
+    def asked(self, request: Request, in_words: Callable[[str], str]) -> None:
+        """Take note of what was asked, beside outputs in a folder too.
+
+        `in_words` names options in what is printed as the caller writes them.
+        """
+        shown = self._shown._replace(request=request)
+        keep_record(shown)
+        self._shown = shown._replace(printed=partial(print_in_words, shown.printed, in_words))
 
     def __str__(self) -> str:
         console = Console(

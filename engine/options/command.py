@@ -244,11 +244,13 @@ class Command:
         'start_ts is missing'
         >>> Command("", "", ()).in_keywords("use winnow sample --method bottom-k")
         'use winnow.sample with method bottom-k'
+        >>> Command("", "", ()).in_keywords("a--b.parquet/--c cannot be read")
+        'a--b.parquet/--c cannot be read'
         """
         message = re.sub(r"\bwinnow ([a-z]+) (?=--)", r"winnow.\1 with ", message)
         flags = {option.written: name for name, option in self.options.items()}
         return re.sub(
-            r"--[a-z][a-z0-9-]*",
+            r"(?<![\w./-])--[a-z][a-z0-9-]*",
             lambda found: flags.get(found[0], found[0][2:].replace("-", "_")),
             message,
         )

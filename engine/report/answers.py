@@ -49,7 +49,7 @@ def _of_join(content: Mapping[str, Any]) -> Iterator[Answer]:
         if whole is not None:
             yield _share("Of the best of any split", whole)
     elif lost["outputs"] and "policy" in content:
-        yield Answer("Of the best possible", "not known", "--bound finds it")
+        yield Answer("Of the best possible", "not known", "winnow bound finds it")
 
 
 def of_any_split(bound: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -56,6 +56,22 @@ class Shown(NamedTuple):
         return figure_of(self.drawn()) if self.pictured is None else self.pictured()
 
 
+def print_in_words(
+    printed: Callable[[Console], None], in_words: Callable[[str], str], console: Console
+) -> None:
+    """Print a report whose lines, not its tables and commands, go through `in_words`."""
+    before = console.print
+
+    def put(*objects: Any, **how: Any) -> None:  # noqa: ANN401 - as the console has them
+        before(*(in_words(own) if type(own) is str else own for own in objects), **how)
+
+    console.print = put  # type: ignore[method-assign]
+    try:
+        printed(console)
+    finally:
+        console.print = before  # type: ignore[method-assign]
+
+
 def text_of(value: Any) -> str:  # noqa: ANN401 - of any option
     """Return the value of an option as people read it."""
     if isinstance(value, bool):

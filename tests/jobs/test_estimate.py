@@ -648,7 +648,7 @@ def test_real_flights(tmp_path: Path) -> None:
     assert line["low"] < counted < line["high"]
 
 
-@pytest.mark.parametrize(("rows", "remedy"), [(60_000, "give --read"), (1_200, "leave --read out")])
+@pytest.mark.parametrize(("rows", "remedy"), [(60_000, "give read"), (1_200, "leave read out")])
 def test_too_little_to_read_is_told_with_what_is_enough(
     tmp_path: Path, rows: int, remedy: str
 ) -> None:
@@ -659,10 +659,10 @@ def test_too_little_to_read_is_told_with_what_is_enough(
     assert "none: too few stretches were sampled" in said
     assert "95 % intervals" not in said
     assert f"for an interval {remedy}" in said
-    assert ("; one takes more than the 2.00 % of --read" in said) == (rows == 1_200)
+    assert ("; one takes more than the 2.00 % of read" in said) == (rows == 1_200)
     needed = found.report.read.needed
     more = {} if needed == 1 else {"read": f"{math.ceil(100 * needed)}%"}
-    assert needed == 1 or f"give --read {more['read']} or more" in said
+    assert needed == 1 or f"give read {more['read']} or more" in said
     enough = winnow.estimate(places["left"], places["right"], **options, **more)
     assert enough.report.aggregates[0]["no_interval"] is None
     assert enough.report.read.needed is None

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -418,3 +419,11 @@ def test_frames_of_spark_and_others_do_not_mix(spark: Any) -> None:
     frame = spark.createDataFrame([(1, 2)], ["t", "k"])
     with pytest.raises(SpecError, match="some streams are Spark DataFrames and some are not"):
         winnow.replay(frame, pa.table({"t": [1], "k": [2]}), **JOIN)
+
+
+@pytest.mark.skipif(find_spec("cupy") is not None, reason="of machines without CuPy")
+def test_a_task_names_options_as_python_does(spark: Any) -> None:
+    frame = spark.createDataFrame([(1, 2)], "t bigint, k bigint")
+    join: dict[str, Any] = {"on": "k", "time": "t", "window": 1, "row": "t", "memory": 2}
+    with pytest.raises(InputError, match=r"^device gpu: CuPy is not .* use device auto or cpu$"):
+        _ = winnow.replay(frame, frame, device="gpu", policy="prob", **join).outputs

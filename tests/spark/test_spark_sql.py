@@ -183,7 +183,7 @@ CALLS = "TABLE(bids), TABLE(asks)"
             "option on of winnow_replay is k, of which",
         ),
         (f"{CALLS}, {OPTIONS}, seed => upper('x')", "seed"),
-        (f"TABLE(SELECT 1 AS k, 2 AS t), TABLE(asks), {OPTIONS}", "row"),
+        (f"TABLE(SELECT 1 AS k, 2 AS t), TABLE(asks), {OPTIONS}", "within it, row => '"),
     ],
 )
 def test_what_is_wrong_is_told(spark: Any, archives: Path, call: str, message: str) -> None:
