@@ -57,5 +57,6 @@ def run(asked: Asked) -> int:
             f"{side}: {stream.rows:,} rows, {stream.joined:,} in lanes, "
             f"{stream.null_keys:,} with null keys, {stream.rejected:,} rejected"
         )
-    print(f"{len(prepared.lanes)} lanes in {prepared.folder}")  # noqa: T201
+    lanes = len(prepared.lanes)
+    print(f"{lanes:,} lane{'s'[: lanes != 1]} in {prepared.folder}")  # noqa: T201
     return 0
