@@ -210,6 +210,11 @@ class SampleOptions:
         """Check options of single methods."""
         if self.size is not None and self.method not in ("pps-cluster", "bottom-k"):
             raise SpecError(f"--size is of pps-cluster and bottom-k; {self.method} knows no sizes")
+        if self.size == "values" and not any(columns_of(self.specs)):
+            raise SpecError(
+                "--size values is of values that aggregates add up, and none does: give "
+                "--aggregate 'sum(left.COLUMN)' or the like, or leave --size out"
+            )
         if self.count is not None and self.method != "uniform":
             raise SpecError(f"--count is of uniform; {self.method} keeps tuples until they expire")
         if self.profile is not None and not self.uses_profile:

@@ -28,6 +28,10 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
         {"method": "eq-cluster", "size": "equal"},
         r"--size is of pps-cluster and bottom-k; eq-cluster knows no sizes",
     ),
+    "size of no values": (
+        {"size": "values", "aggregate": "count(*)"},
+        r"--size values is of values that aggregates add up, and none does: give --aggregate",
+    ),
     "size of uniform": (UNIFORM | {"size": "equal"}, r"uniform knows no sizes"),
     "count of pps": (PPS | {"count": "bound"}, r"--count is of uniform; pps-cluster keeps tuples"),
     "nothing": (FREE, r"--memory is missing: give it, or --fraction"),
