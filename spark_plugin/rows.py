@@ -12,7 +12,7 @@ from engine.options.option import Option
 from engine.runtime.errors import SpecError, did_you_mean
 from spark_plugin import connect
 from spark_plugin.naming import jobs_named
-from spark_plugin.versions import refuse_connect
+from spark_plugin.versions import file_column, refuse_connect
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 # Plan nodes that neither repeat rows nor make new ones; views hide where rows lie.
@@ -135,10 +135,10 @@ def _from_files(frame: DataFrame, side: str, option: str) -> tuple[DataFrame, Co
     if not found:
         return frame, F.lit(0)  # it has no rows
     files = sorted(found, key=unquote)
-    index = F.col("_metadata.row_index")
+    index = file_column(frame, "row_index")
     if len(files) == 1:
         return frame.select("*", index.alias(_ROW)), F.col(_ROW)
-    numbered = frame.select("*", index.alias(_ROW), F.col("_metadata.file_path").alias(_PATH))
+    numbered = frame.select("*", index.alias(_ROW), file_column(frame, "file_path").alias(_PATH))
     joined = numbered.join(F.broadcast(_first_rows(frame, files)), _PATH)
     return joined, F.col(_ROW) + F.col(_FIRST)
 
@@ -146,9 +146,8 @@ def _from_files(frame: DataFrame, side: str, option: str) -> tuple[DataFrame, Co
 def _first_rows(frame: DataFrame, files: list[str]) -> DataFrame:
     """Return the number of each file's first row; reads the footers, in a job of its own."""
     session = frame.sparkSession
-    paths = session.read.parquet(*map(unquote, files)).select(
-        F.col("_metadata.file_path").alias(_PATH)
-    )
+    read = session.read.parquet(*map(unquote, files))
+    paths = read.select(file_column(read, "file_path").alias(_PATH))
     with jobs_named(session, "winnow counts the rows of files"):
         counts = {path: int(count) for path, count in paths.groupBy(_PATH).count().collect()}
     rows, first = [], 0

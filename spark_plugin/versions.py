@@ -55,6 +55,14 @@ def collected(frame: DataFrame) -> pa.Table:
     return pa.Table.from_batches(batches).cast(kinds) if batches else kinds.empty_table()
 
 
+def file_column(frame: DataFrame, field: str) -> Column:
+    """Return what Spark knows of each row's file, though a column of the rows is ``_metadata``."""
+    if SPARK >= (4, 0):
+        return frame.metadataColumn("_metadata").getField(field)
+    whole = frame._jdf.metadataColumn("_metadata")  # noqa: SLF001 - the only way in Spark 3.5
+    return Column(whole).getField(field)
+
+
 def frame_of(session: SparkSession, table: pa.Table, schema: StructType | None = None) -> DataFrame:
     """Return a table as a DataFrame; `schema` has the Spark types, if not those of its types."""
     schema = schema or StructType(

@@ -283,8 +283,24 @@ def test_frames_without_rows_and_cached_ones_have_the_positions_of_their_files(
     finally:
         cached.unpersist()
     assert expected.num_rows
-    none = left.where("1 = 0")
-    assert replay(none, right, **ROLES, **TUPLES, policy="prob").count() == 0
+
+
+def test_a_column_of_the_name_of_sparks_own(spark: Any, tmp_path: Path) -> None:
+    both = [table.append_column("_metadata", table["t"]) for table in (drawn(9), drawn(10))]
+    write(tmp_path, *both)
+    half = both[0].num_rows // 2
+    (tmp_path / "parts").mkdir()
+    for at, part in enumerate((both[0][:half], both[0][half:])):
+        pq.write_table(part, tmp_path / "parts" / f"{at}.parquet")
+    left, right = frames(spark, tmp_path)
+    names = ["left_row", "right_row", "left__metadata"]
+    expected = archived(tmp_path, policy="prob").select(names)
+    parts = spark.read.parquet(str(tmp_path / "parts"))
+    for frame in (left, parts):
+        joined = replay(frame, right, **ROLES, **TUPLES, policy="prob")
+        assert rows_of(joined).select(names).equals(expected)
+    bare = rows_of(replay(left.drop("_metadata"), right, **ROLES, **TUPLES, policy="prob"))
+    assert bare.select(names[:2]).equals(expected.select(names[:2]))
 
 
 def test_row_numbers_that_repeat_are_refused(spark: Any, archives: Path) -> None:
