@@ -164,7 +164,10 @@ def _files(frame: DataFrame) -> list[str] | None:
     files, whose rows are then read again.
     """
     if connect.of_connect(frame):
-        return (connect.is_plain(frame) and frame.inputFiles()) or None
+        if not connect.is_plain(frame):
+            return None
+        found: list[str] = frame.select(file_column(frame, "file_path")).inputFiles()
+        return found  # by a column that no cache has
     node = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - Spark shows plans nowhere else
     while str(node.nodeName()) in _PLAIN:
         if str(node.nodeName()) == "LogicalRelation":

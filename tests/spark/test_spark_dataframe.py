@@ -285,6 +285,12 @@ def test_frames_without_rows_and_cached_ones_have_the_positions_of_their_files(
     assert expected.num_rows
 
 
+def test_frames_without_rows_need_no_numbers(spark: Any, archives: Path) -> None:
+    left, right = frames(spark, archives)
+    for none in (left.where("1 = 0"), left.limit(0).sort("t"), left.where("k < 1 and k > 1")):
+        assert replay(none, right, **ROLES, **TUPLES, policy="prob").count() == 0
+
+
 def test_a_column_of_the_name_of_sparks_own(spark: Any, tmp_path: Path) -> None:
     both = [table.append_column("_metadata", table["t"]) for table in (drawn(9), drawn(10))]
     write(tmp_path, *both)
