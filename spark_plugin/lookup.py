@@ -39,6 +39,7 @@ from spark_plugin.columns import (
 )
 from spark_plugin.connect import of_connect
 from spark_plugin.hashing import as_double, micros
+from spark_plugin.lanes import without_number
 from spark_plugin.naming import jobs_named
 from spark_plugin.rows import OF_ARCHIVES, FactRows, check_spark, with_rows
 from spark_plugin.session import broadcast_limit
@@ -163,11 +164,11 @@ def _tuples(
 ) -> DataFrame:
     """Return the stream with its keys, ticks and importance."""
     number = F.lit(None)
+    payload = frame.columns
     if row is not None or not frame.isStreaming:
-        payload = frame.columns
         frame, number = with_rows(frame, "stream", row)
-    else:
-        payload = frame.columns
+    if row is not None:
+        number = _not_null(number, "stream", "row")
     weight = F.lit(1.0)
     if roles.importance is not None:
         weight = as_double(named(roles.importance), frame.schema[roles.importance].dataType)
@@ -193,6 +194,12 @@ def _or_fail(value: Column, fault: Column, name: str, side: str) -> Column:
         F.lit(": correct it or filter it out"),
     )
     return F.when(fault == 0, value).otherwise(F.raise_error(said))
+
+
+def _not_null(number: Column, side: str, option: str) -> Column:
+    """Return a column of row numbers that fails the query where it is null."""
+    said = F.lit(str(without_number(side, option)))
+    return F.when(number.isNull(), F.raise_error(said)).otherwise(number)
 
 
 def _ticks(frame: DataFrame, name: str, unit: str, side: str, *, required: bool) -> Column:
@@ -229,6 +236,8 @@ def _facts(
         read, small = _from_log(numbered, number, frame, roles, found)
         keys = _keys(frame, roles.left, found, "f")
         return read.select(*keys, "fact_row", _BEGIN, _END, *taken), small
+    if row is not None:
+        number = _not_null(number, "fact", "fact_row")
     begin, end = F.lit(BEFORE), F.lit(NEVER)
     if roles.begin is not None:
         own = _ticks(numbered, roles.begin, found.unit, "fact", required=False)
@@ -289,6 +298,8 @@ def _from_log(
     with jobs_named(session, "winnow reads a log of facts"):
         table: pa.Table = collected(ordered.orderBy("__winnow_row"))
     rows = table.column("__winnow_row").cast(pa.int64())
+    if rows.null_count:
+        raise without_number("fact", "fact_row")
     table = table.drop_columns(["__winnow_row"])
     facts = read_facts(table, roles, found).facts
     order = np.argsort(facts.row, kind="stable")

@@ -55,7 +55,7 @@ def settle(function: Callable[..., Any]) -> None:
 
 _FOUND = re.compile(
     r"^engine\.runtime\.errors\.\w+: (.+)$"
-    r"|^\[USER_RAISED_EXCEPTION\] (column .+ of the (?:stream|fact) DataFrame: .+?)"
+    r"|^\[USER_RAISED_EXCEPTION\] ((?:the )?column .+ of the (?:stream|fact) DataFrame: .+?)"
     r"(?: SQLSTATE: \w+)?$",
     re.MULTILINE,
 )

@@ -94,7 +94,7 @@ ROOMS = {
         "columns": "versions hashing lanes rows",
         "keys": "lanes",
         "facts": "versions hashing lanes naming rows session columns",
-        "lookup": "versions connect hashing naming rows session columns",
+        "lookup": "versions connect hashing naming rows session columns lanes",
         "worker": "lanes spool keys facts",
         "measure": "lanes spool worker",
         "on_gpu": "lanes spool worker",

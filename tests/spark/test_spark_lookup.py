@@ -219,6 +219,21 @@ def test_broadcast_or_shuffle(
         spark.conf.set("spark.sql.autoBroadcastJoinThreshold", before)
 
 
+@pytest.mark.parametrize("form", ["stream", "fact", "log"])
+def test_rows_without_a_number_are_refused(spark: Any, form: str) -> None:
+    """As by replays; those of a log when it is read."""
+    at = {form: "cast(null as bigint)"}
+    stream = spark.sql(f"select 1 k, 2L t, {at.get('stream', '0L')} n")
+    fact = spark.sql(f"select 1 k, 1L t, '+' op, {at.get('fact', at.get('log', '0L'))} n")
+    given = {"fact_op": "op", "fact_time": "t"} if form == "log" else {}
+    side, option = ("stream", "row") if form == "stream" else ("fact", "fact_row")
+    message = f"^the column that {option} names is null in a row of the {side} DataFrame: number"
+    with pytest.raises(InputError, match=message):
+        _ = winnow.lookup(
+            stream, fact, on="k", time="t", row="n", fact_row="n", columns="ids", **given
+        ).outputs
+
+
 # --- streaming ---------------------------------------------------------------------------------
 
 
