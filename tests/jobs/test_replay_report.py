@@ -200,6 +200,16 @@ def test_text_keys_are_named(tmp_path: Path) -> None:
     assert [entry["key"] for entry in both] == [[name, 1] for name in named]
 
 
+@pytest.mark.parametrize(("key", "in_order"), [(None, True), (2, False)])
+def test_sorted_tells_of_the_rows_that_took_part(
+    tmp_path: Path, key: int | None, in_order: bool
+) -> None:
+    pq.write_table(table([(5, 1, 1.0), (1, key, 1.0), (6, 2, 1.0)]), tmp_path / "left.parquet")
+    pq.write_table(table([(1, 1, 1.0)]), tmp_path / "right.parquet")
+    assert main(arguments(tmp_path)) == 0
+    assert read(tmp_path).report["sorted"] == {"left": in_order, "right": True}
+
+
 def test_a_key_of_several_partitions_is_named_by_each(tmp_path: Path) -> None:
     sides = stream(94), stream(95)
     for name, rows in zip(("left", "right"), sides, strict=True):
