@@ -80,7 +80,7 @@ def test_equals_the_oracle(tmp_path: Path, name: str, lanes: int) -> None:
         assert own.age.matches == sum(ages) / len(mine)
         if sum(ages):
             ends = [-(-(b + 1) * window // buckets) for b in range(buckets)]
-            assert own.age.k_opt == ends[naive_models.k_opt(ages) - 1]
+            assert own.age.k_opt == ends[naive_models.k_opt(ages, ends) - 1]
             assert own.age.peak_age == ends[ages.index(max(ages))]
         assert own.rows == len(mine)
         assert own.rate == len(mine) / (span[1] - span[0] + 1)

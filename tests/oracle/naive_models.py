@@ -57,13 +57,17 @@ def cumulative(curve: Floats, window: int, age: float) -> float:
     return total
 
 
-def k_opt(curve: Floats) -> int:
-    """Return the k in 1 .. n buckets of the greatest C(k) / k, the least of equals."""
+def k_opt(curve: Floats, ends: Sequence[int] = ()) -> int:
+    """Return the k in 1 .. n buckets of the greatest C(k) / k, the least of equals.
+
+    Where buckets differ in width, `ends` are their last ages, by which C is divided.
+    """
     best, best_rate, total = 1, -math.inf, 0.0
     for k, p in enumerate(curve, start=1):
         total += p
-        if total / k > best_rate:
-            best, best_rate = k, total / k
+        rate = total / (ends[k - 1] if ends else k)
+        if rate > best_rate:
+            best, best_rate = k, rate
     return best
 
 

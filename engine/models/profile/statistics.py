@@ -51,7 +51,7 @@ def age_curve(ages: Ints, rows: int, window: int) -> AgeCurve:
     total = int(reached[-1])
     if not total:
         return AgeCurve((0.0,) * ages.size, 0.0, 0, 0, dict.fromkeys(map(str, PERCENTS), 0))
-    rates = reached / np.arange(1, ages.size + 1)
+    rates = reached / ends  # of buckets that may differ by a tick
     within = {
         str(percent): ends[int(np.argmax(100 * reached >= percent * total))] for percent in PERCENTS
     }
