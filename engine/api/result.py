@@ -164,8 +164,16 @@ class Result:
         return self.outputs.to_pandas()
 
     def to_polars(self) -> pl.DataFrame:
-        """Return the rows as a frame of polars."""
-        frame: pl.DataFrame = loaded("polars").from_arrow(self.outputs)
+        """Return the rows as a frame of polars.
+
+        Times with a fixed offset, such as -05:30, are in UTC: polars has named zones alone.
+        """
+        offset = {
+            own.name: pa.timestamp(own.type.unit, "UTC")
+            for own in self.outputs.schema
+            if pa.types.is_timestamp(own.type) and str(own.type.tz)[:1] in ("+", "-")
+        }
+        frame: pl.DataFrame = loaded("polars").from_arrow(typed_times(self.outputs, offset))
         return frame
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

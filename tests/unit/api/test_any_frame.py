@@ -653,3 +653,16 @@ def test_streams_are_named_by_text() -> None:
     for task, more in tasks:
         with pytest.raises(SpecError, match="1 is no name for a stream: give text"):
             task({1: one, "b": one}, **join, **more)
+
+
+@pytest.mark.parametrize("zone", ["+02:00", "-05:30", "Europe/Berlin", None])
+def test_times_with_an_offset_are_in_utc_in_polars(zone: str | None) -> None:
+    kind = pa.timestamp("us", zone)
+    own = pa.table({"k": [1, 2], "t": pa.array([10**6, 2 * 10**6], kind)})
+    found = winnow.replay(own, own, on="k", time="t", window="0s")
+    frame = found.to_polars()
+    named = zone if zone is None or zone[0].isalpha() else "UTC"
+    for name in ("ts", "left_t", "right_t"):
+        assert frame.schema[name] == pl.Datetime("us", named)
+        assert frame[name].dt.epoch("us").to_list() == [10**6, 2 * 10**6]
+    assert found.outputs.schema.field("ts").type == kind
