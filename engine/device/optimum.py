@@ -89,9 +89,6 @@ class GpuDual:
         self.nodes, self.budget, self.mass = self._host.nodes, budget, self._host.mass
         self._device = DeviceDual(device, Choices(*intervals[:5]))
 
-    def _paid(self, cumulative: Prices) -> float:
-        return self.budget * float(cumulative[-1] - cumulative[0])
-
     def cover(self) -> Cover:
         """Return what could hold each stretch."""
         return self._host.cover()
@@ -99,12 +96,12 @@ class GpuDual:
     def evaluate(self, cumulative: Prices) -> Evaluation:
         """Return the dual at the (nodes + 1,) float64 running sums of prices, non-decreasing."""
         profit, load, chosen = self._device.evaluate(cumulative)
-        return Evaluation(self._paid(cumulative) + profit, load, chosen)
+        return Evaluation(self._host.paid(cumulative) + profit, load, chosen)
 
     def slope(self, cumulative: Prices, temperature: float) -> Slope:
         """Return the dual and its smoothed gradient; `temperature` is more than 0."""
         profit, load, curve = self._device.slope(cumulative, temperature)
-        return Slope(self._paid(cumulative) + profit, load, curve)
+        return Slope(self._host.paid(cumulative) + profit, load, curve)
 
     def start(self, length: Floats, price: Prices) -> GpuPoint:
         """Return prices to climb from; see `CpuPoint`."""

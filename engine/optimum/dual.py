@@ -180,7 +180,8 @@ class CpuDual:
     def _span(self, first: int) -> tuple[int, int]:
         return self._spans[first // CHUNK]
 
-    def _paid(self, cumulative: Prices) -> float:
+    def paid(self, cumulative: Prices) -> float:
+        """Return what all slots cost."""
         return self.budget * float(cumulative[-1] - cumulative[0])
 
     def cover(self) -> Cover:
@@ -199,7 +200,7 @@ class CpuDual:
             part = np.zeros(high - low + 1, np.int64)
             return *decide(*self._columns, cumulative, first, last, low, part, chosen), part
 
-        total, rest = self._paid(cumulative), 0.0
+        total, rest = self.paid(cumulative), 0.0
         for (first, _), (more, more_rest, part) in self._run(work):
             low, high = self._span(first)
             change[low : high + 1] += part
@@ -218,7 +219,7 @@ class CpuDual:
             )
             return *sums, part
 
-        total, rest = self._paid(cumulative), 0.0
+        total, rest = self.paid(cumulative), 0.0
         for (first, _), (more, more_rest, part) in self._run(work):
             low, high = self._span(first)
             load[low : high + 1] += part[0]

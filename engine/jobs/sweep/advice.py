@@ -32,7 +32,7 @@ class Kind(NamedTuple):
     lanes: int
 
 
-def kind_of(row: Row) -> Kind:
+def kind_of(row: Row | Choice) -> Kind:
     """Return what a row is compared by."""
     return Kind(row.policy, row.split, row.estimator, row.lanes)
 
@@ -76,7 +76,7 @@ class Choice(NamedTuple):
     @property
     def kind(self) -> Kind:
         """What it is compared by."""
-        return Kind(self.policy, self.split, self.estimator, self.lanes)
+        return kind_of(self)
 
     def reached(self, measure: str) -> float:
         """Return a measure by its name."""
