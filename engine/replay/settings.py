@@ -25,6 +25,8 @@ from gpu_kernels.pool import Pool, pool_of
 
 UNLIMITED = np.iinfo(np.int64).max
 _ALWAYS = np.iinfo(np.int64).min
+STEPS, STEPS_LEARNING = 15, 100
+"""Of a tuple, at least: under most policies, and under those that learn from all that arrives."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,6 +158,11 @@ class ReplaySettings(PolicySettings):
         if policy.structure is Structure.KEYED and self.estimator == "history":
             return Structure.RERANK
         return policy.structure
+
+    @property
+    def steps(self) -> int:
+        """Steps of loops that a tuple takes in a kernel, at least."""
+        return STEPS if self.terms is None else STEPS_LEARNING
 
     @property
     def terms(self) -> Terms | None:

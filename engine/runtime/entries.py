@@ -41,7 +41,8 @@ from gpu_kernels.portable import register_on_cpu
 _LEVEL_OF_CASES = 1
 """LLVM's level, of entries of which there is one for each case: no slower than at level 3."""
 PATIENCE = 2_000_000
-"""Steps of loops that a process interprets of a kernel before it compiles it."""
+"""Steps of loops that a process interprets of a kernel before it compiles it; fewer, where more are
+expected (`Compilations.expecting`)."""
 
 
 class _Library(codegen.JITCodeLibrary):  # type: ignore[misc]
@@ -222,7 +223,8 @@ class Entry(CPUDispatcher):  # type: ignore[misc]
 
     def _compile_for_args(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - numba's
         """Return what is called for arguments for which nothing has been compiled so far."""
-        if self._ways and not (named or COMPILED.always) and self._steps < self.patience:
+        spared = self._steps + COMPILED.expected < self.patience
+        if self._ways and not (named or COMPILED.always) and spared:
             self._types_active_call.clear()
             if not self.is_there(*given):
                 return self._interpreted

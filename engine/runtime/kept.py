@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -74,6 +75,8 @@ class Compilations:
     always : bool
         Whether nothing is interpreted (`engine.runtime.interpreted`), as ``$WINNOW_COMPILE`` is
         ``always``.
+    expected : int
+        Steps of loops that what runs is expected to take of a kernel, about.
     tell : callable or None
         Gets a line before the first kernel is compiled, and a line if they cannot be kept.
     """
@@ -82,7 +85,9 @@ class Compilations:
         self.names: list[str] = []
         self.seconds = 0.0
         self.always = os.environ.get("WINNOW_COMPILE", "").strip() == "always"
+        self.expected = 0
         self.tell: Callable[[str], None] | None = None
+        self._lock = threading.Lock()
         self._told: set[str] = set()
 
     @contextmanager
@@ -96,6 +101,19 @@ class Compilations:
             yield
         finally:
             self.seconds += time.perf_counter() - begun
+
+    @contextmanager
+    def expecting(self, steps: int) -> Iterator[None]:
+        """Expect so many more steps in the block: what needs them is not interpreted first."""
+        self._expect(steps)
+        try:
+            yield
+        finally:
+            self._expect(-steps)
+
+    def _expect(self, steps: int) -> None:
+        with self._lock:
+            self.expected += steps
 
     def not_kept(self, folder: str, error: OSError) -> None:
         """Tell that what was compiled cannot be written."""

@@ -31,8 +31,10 @@ from engine.lanes.reader import whole_lane
 from engine.lanes.stretch import Between, stretch_of
 from engine.options.budget import SPLITS, Amount, divided, parse_amount
 from engine.options.replay import REPLAY, JobOptions, job_of
+from engine.replay.settings import STEPS, STEPS_LEARNING
 from engine.report.advice import doubt
 from engine.runtime.executors import SerialExecutor, Stages, ThreadExecutor
+from engine.runtime.kept import COMPILED
 
 
 class Opened(NamedTuple):
@@ -411,6 +413,18 @@ def test_many_lanes_of_few_tuples_are_not_all_tried(
     every = run_trial(layout, job.lanes, tuples=run.EVERY)
     assert every.exact
     assert every.replayed == len(layout.places) * sum(job.lanes.rows)
+
+
+def test_a_trial_says_how_much_it_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a long one does not interpret kernels before it compiles them."""
+    job = opened(drifting(tmp_path), split="even", estimator="memory")
+    expected: list[int] = []
+    monkeypatch.setattr(COMPILED, "_expect", expected.append)
+    run_trial(job.laid_out("12"), job.lanes)
+    rows, policies = sum(job.lanes.rows), len(POLICIES)
+    trial = STEPS_LEARNING * rows + STEPS * rows * (policies - 1)
+    assert max(expected) == trial
+    assert sum(expected) == 0
 
 
 def test_a_trial_of_counts_ranks_by_counts(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
 from engine.replay.ranks import RetentionPlan
 from engine.replay.settings import ReplaySettings
+from engine.runtime.kept import COMPILED
 from engine.runtime.uris import Place
 from gpu_kernels.devices import Choice
 
@@ -165,7 +166,10 @@ def replay_lane(
     )
     number = None if task.slice is None else task.slice.number
     part = None if task.out is None else LanePart(task.out, task.files.lane, number)
-    with closing(apart(task.rows, partial(_joined, task, keys, exact, replay, rows))) as tables:
+    with (
+        COMPILED.expecting(task.rows * settings.steps),
+        closing(apart(task.rows, partial(_joined, task, keys, exact, replay, rows))) as tables,
+    ):
         for table in tables:
             if part is not None:
                 part.write(table)

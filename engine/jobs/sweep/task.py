@@ -28,6 +28,7 @@ from engine.replay.lane import LaneReplay
 from engine.replay.settings import ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, ON_GPU, Wanted, attempt
 from engine.runtime.host import half_of_memory
+from engine.runtime.kept import COMPILED
 from engine.runtime.streams import StreamBatch
 from engine.runtime.work import as_here
 from engine.sampling.sizes import priorities
@@ -48,6 +49,11 @@ class SweepTask:
     """Such tasks at once, which share this machine's memory."""
     wanted: Wanted = ASKED_FOR_CPU
     """The device that replays the cells; the exact joins are counted here."""
+
+    @property
+    def steps(self) -> int:
+        """Steps of loops that the cells' replays take, at least."""
+        return self.files.rows * sum(cell.settings.steps for cell in self.cells)
 
 
 class SweepOutcome(NamedTuple):
@@ -90,8 +96,9 @@ def sweep_lane(task: SweepTask) -> SweepOutcome:
 def _on_cpu(task: SweepTask, counters: Sequence[ExactCounter]) -> list[CellResult]:
     results: list[CellResult] = []
     room = min(half_of_memory() // task.beside, room_for(task.cells, task.beside))
-    for i, run in enumerate(within(task.cells, room)):
-        results += replay_cells(task.files, run, task.threads, () if i else counters)
+    with COMPILED.expecting(task.steps):
+        for i, run in enumerate(within(task.cells, room)):
+            results += replay_cells(task.files, run, task.threads, () if i else counters)
     return results
 
 

@@ -13,6 +13,7 @@ from engine.jobs.trial.found import Counted
 from engine.jobs.trial.layout import TrialLayout
 from engine.jobs.trial.lead_in import after_lead_in, learns
 from engine.jobs.trial.stretches import STAGE, Stretch
+from engine.runtime.kept import COMPILED
 
 
 @dataclass
@@ -84,7 +85,8 @@ class Replays:
         tasks = [replace(task, threads=threads, beside=slots or here) for task in tasks]
         rows = [task.files.rows for task in tasks]
         self.replayed += sum(own * len(task.cells) for own, task in zip(rows, tasks, strict=True))
-        return stages.mapped(STAGE, sweep_lane, tasks, rows)
+        with COMPILED.expecting(0 if slots else sum(task.steps for task in tasks)):
+            return stages.mapped(STAGE, sweep_lane, tasks, rows)
 
 
 def _added(outcomes: Sequence[SweepOutcome]) -> Counted:

@@ -145,6 +145,20 @@ def test_a_kernel_is_compiled_for_much_work(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(kernel.overloads) == 1
 
 
+def test_a_kernel_is_compiled_at_once_where_more_is_expected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(COMPILED, "always", False)
+    few, many = (jit(shell_sorted.py_func, cached=False).entry for _ in range(2))
+    few.patience = many.patience = 100_000
+    with COMPILED.expecting(60_000):
+        sorts(few)
+        with COMPILED.expecting(60_000):
+            sorts(many)
+    assert (len(few.overloads), len(many.overloads)) == (0, 1)
+    assert COMPILED.expected == 0
+
+
 def test_nothing_is_interpreted_where_all_is_to_be_compiled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
