@@ -141,6 +141,23 @@ def test_keys_partitions_and_the_start_are_those_of_a_replay(
     assert replayed["exact"]["outputs"] == wanted
 
 
+@pytest.mark.parametrize("how", ["pair", "streams"])
+@pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf])
+def test_a_value_that_is_not_finite_counts_where_an_output_has_it(how: str, odd: float) -> None:
+    left = {"t": [0, 1, 2], "k": [1, 2, 3], "v": [0.5, -2.0, odd], "u": [odd, 1.0, None]}
+    tables = {"left": pa.table(left), "right": pa.table({"t": [3, 3, 4], "k": [1, 2, 2]})}
+    of = (
+        {"left": tables["left"], "right": tables["right"], "on": "k"}
+        if how == "pair"
+        else {"left": tables, "predicate": "equi:k"}
+    )
+    texts = ["sum(left.v)", "avg(left.v)", "sum(left.u)", "count(left.u)"]
+    found = winnow.estimate(**of, time="t", window=9, aggregates=texts).aggregates  # type: ignore[arg-type]
+    values = {text: table["estimate"].to_pylist() for text, table in found.items()}
+    assert values == dict(zip(texts, [[-3.5], [-3.5 / 3], [None], [3]], strict=True))
+    assert found["sum(left.u)"]["no_interval"].to_pylist() == ["a value is not finite"]
+
+
 def test_timestamps_and_dates_have_durations(tmp_path: Path) -> None:
     tables = [
         table.set_column(0, "t", table.column("t").cast(pa.timestamp("s")).cast(pa.timestamp("ms")))

@@ -50,9 +50,22 @@ class StretchOutputs(ABC):
     def totals(self) -> tuple[float, float]:
         """Return the number of outputs, and their importance."""
 
-    @abstractmethod
     def total_of(self, stream: int, values: Floats) -> float:
-        """Return the sum over all outputs of a number that the tuples of one stream have."""
+        """Return the sum over all outputs of a number that the tuples of one stream have.
+
+        NaN and infinities are added as float64 does, where an output has one: joins count weights
+        that are finite.
+        """
+        finite = np.isfinite(values)
+        total = self.finite_total_of(stream, np.where(finite, values, 0.0))
+        for odd in np.unique(values[~finite]):
+            weights = (np.isnan(values) if np.isnan(odd) else values == odd).astype(np.float64)
+            total += float(odd) if self.finite_total_of(stream, weights) else 0.0
+        return total
+
+    @abstractmethod
+    def finite_total_of(self, stream: int, values: Floats) -> float:
+        """Return the same of finite numbers."""
 
     @abstractmethod
     def chunks(self) -> Iterator[Chunk]:
@@ -69,7 +82,7 @@ class NoOutputs(StretchOutputs):
         """Return 0."""
         return 0, 0.0
 
-    def total_of(self, stream: int, values: Floats) -> float:
+    def finite_total_of(self, stream: int, values: Floats) -> float:
         """Return 0."""
         del stream, values
         return 0.0
@@ -103,7 +116,7 @@ class Pairs(StretchOutputs):
         """Return the number of outputs, and their importance. Without finding each."""
         return self._counted(self._batches, self._combine)
 
-    def total_of(self, stream: int, values: Floats) -> float:
+    def finite_total_of(self, stream: int, values: Floats) -> float:
         """Return the sum of a number of one stream's tuples. Without finding each output."""
         left, right = (
             batch._replace(importance=values if side == stream else np.ones(batch.ts.size))

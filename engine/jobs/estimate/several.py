@@ -51,7 +51,7 @@ class Combinations(StretchOutputs):
         found = self._join(self._streams.importance, self._recipe.combine).count()
         return found.outputs, found.importance
 
-    def total_of(self, stream: int, values: Floats) -> float:
+    def finite_total_of(self, stream: int, values: Floats) -> float:
         """Return the sum of a number of one stream's tuples. Without finding each output.
 
         As importance it is 0 or more, so what is below 0 is added up apart.
