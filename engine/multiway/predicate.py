@@ -159,6 +159,8 @@ def register_theta(name: str, function: Theta) -> None:
     """
     if not name.isidentifier():
         raise SpecError(f"function name {name!r} must have letters, digits and _ only")
+    if not callable(function):
+        raise SpecError(f"function {name} is {function!r}, which cannot be called: give a function")
     _registered[name] = function
 
 
@@ -222,7 +224,7 @@ def _function(name: str, text: str) -> Theta:
         )
     try:
         found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, ValueError) as error:
         raise SpecError(
             f"--predicate is {text!r}: {error}; give a module that can be imported and a function "
             "in it"
@@ -253,9 +255,11 @@ def _never(a: Any, b: Any) -> bool:  # noqa: ANN401, ARG001 - vectors
 def condition(predicate: Predicate) -> Condition:
     """Return a predicate as compiled code takes it."""
     bound = predicate.bound * predicate.bound if predicate.kind == "distance" else predicate.bound
-    return Condition(
-        predicate.code, float(bound), pointer(predicate.function or _never, _SIGNATURE)
-    )
+    theta = pointer(
+        predicate.function or _never, _SIGNATURE, f"{predicate.name} of predicate {predicate.text}",
+        "two float64 vectors, of arithmetic and comparisons, that returns a truth value",
+    )  # fmt: skip
+    return Condition(predicate.code, float(bound), theta)
 
 
 @inlined

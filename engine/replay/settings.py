@@ -250,8 +250,12 @@ _ARRIVAL, _NOW, _SAMPLED = 7, 6, 3
 
 @cache
 def _callback(function: Callable[..., float], numbers: int) -> Pointer:
-    """Return the pointer to a function of so many numbers."""
-    return pointer(function, f"float64({', '.join(['float64'] * numbers)})")
+    """Return the pointer to a function of so many numbers; a user's is of policy custom."""
+    return pointer(
+        function, f"float64({', '.join(['float64'] * numbers)})",
+        f"{getattr(function, '__qualname__', function)} of policy custom",
+        f"{numbers} float64 numbers, of arithmetic and comparisons, that returns one",
+    )  # fmt: skip
 
 
 def _zero(imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float) -> float:  # noqa: ARG001

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
+from engine.runtime.errors import SpecError
 from engine.runtime.pointed import Pointed
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ class Pointer(Pointed):
     def _entry(self) -> Entry:
         from engine.runtime.entries import entry  # noqa: PLC0415 - it loads numba
 
-        made = entry(self.function, kept=True, no_cfunc_wrapper=False)
+        told = {"no_cfunc_wrapper": False, "error_model": "numpy"}  # as of kernels
+        made = entry(self.function, kept=True, **told)
         made.compile(self.signature)
         return made
 
@@ -48,9 +50,33 @@ def _type_of(signature: str) -> Any:  # noqa: ANN401 - numba's
 
 
 @cache
-def pointer(function: Callable[..., Any], signature: str) -> Pointer:
-    """Return a pointer to a function; a user's is compiled now, so that its faults show."""
+def pointer(
+    function: Callable[..., Any], signature: str, named: str = "", wanted: str = ""
+) -> Pointer:
+    """Return a pointer to a function; a user's is compiled now, so that its faults show.
+
+    Parameters
+    ----------
+    function : callable
+    signature : str
+        See `Pointed`.
+    named, wanted : str
+        What a user's function is called, and what it should take and return, for an error.
+
+    Raises
+    ------
+    SpecError
+        If a user's function cannot be compiled.
+    """
     found = Pointer(function, signature)
     if not found.is_ours:
-        found.__wrapper_address__()
+        try:
+            found.__wrapper_address__()
+        except Exception as error:
+            lines = [line.strip() for line in str(error).splitlines()]
+            told = (line for line in lines if line and not line.startswith("Failed in nopython"))
+            why = next(told, type(error).__name__)
+            raise SpecError(
+                f"function {named} cannot be compiled ({why}): give a function of {wanted}"
+            ) from error
     return found

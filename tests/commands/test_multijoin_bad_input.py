@@ -27,6 +27,11 @@ def unknown_name(a: Any, b: Any) -> Any:
     return nowhere(a, b)  # type: ignore[name-defined]  # noqa: F821 - what is wrong
 
 
+def second(a: Any, b: Any) -> Any:
+    """Compare second attributes; of a predicate that has one."""
+    return a[1] == b[1]
+
+
 OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "no predicate": ({"predicate": None}, r"--predicate is missing"),
     "kind": ({"predicate": "bnd:v:1"}, r"predicate 'bnd' is not known.*Did you mean 'band'\?"),
@@ -51,6 +56,12 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "compiled": (
         {"predicate": "theta:test_multijoin_bad_input:unknown_name:v"},
         r"unknown_name of predicate theta\S+ cannot be compiled .*: give a function of two",
+    ),
+    "built in": ({"predicate": "theta:math:hypot:v"}, r"math:hypot of .* be compiled \(no sig"),
+    "no module": ({"predicate": "theta::f:v"}, r"'theta::f:v': Empty module name; give a module"),
+    "beyond": (
+        {"predicate": "theta:test_multijoin_bad_input:second:v"},
+        r"second of predicate theta\S+ reads an attribute that it .* \(index 1 .*columns",
     ),
     "missing": ({"predicate": "equi:key"}, r"stream a \S+ has no column 'key': it has t, at"),
     "close": ({"predicate": "equi:wrd"}, r"has no column 'wrd'.* Did you mean 'word'\?"),

@@ -12,9 +12,10 @@ import pytest
 
 import winnow
 from engine.jobs.multijoin.numbers import as_floats
-from engine.runtime.errors import InputError
+from engine.runtime.errors import InputError, SpecError
 
 winnow.register_theta("same", lambda a, b: a[0] == b[0])
+winnow.register_theta("half_more", lambda a, b: a[0] / b[0] >= 1.5)
 PREDICATES = ("band:k:0", "distance:k,k:0.5", "theta:same:k")
 
 
@@ -74,3 +75,54 @@ def test_estimates_of_several_streams_and_bands_of_archives_say_so(tmp_path: Pat
     for task in (winnow.multijoin, winnow.estimate):
         with pytest.raises(InputError, match=f"column k of stream a has {2**60 + 1}"):
             task(given, predicate="band:k:0", time="t", window=5)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("method", ["auto", "eager-nlj"])
+def test_functions_divide_by_zero_as_float64_does(method: str, capfd: Any) -> None:
+    given = {
+        "a": pa.table({"t": [0, 0, 0, 0], "v": [3.0, 0.0, -3.0, 1.0]}),
+        "b": pa.table({"t": [1, 1], "v": [0.0, 2.0]}),
+    }
+    found = winnow.multijoin(
+        given, predicate="theta:half_more:v", time="t", window=1, method=method
+    )
+    pairs = zip(*(found.outputs[name].to_pylist() for name in ("a_row", "b_row")), strict=True)
+    assert sorted(pairs) == [(0, 0), (0, 1), (3, 0)]
+    assert not capfd.readouterr().err
+
+
+def by_age(
+    imp: float, m: float, age: float, lifetime: float, previous: float, produced: float
+) -> float:
+    """Rank what has just arrived above all."""
+    del m, lifetime, previous, produced
+    return imp / age
+
+
+def test_a_policy_divides_by_zero_as_float64_does(capfd: Any) -> None:
+    given = {
+        "a": pa.table({"t": [0, 1, 2, 4], "v": [1.0, 1.0, 1.0, 1.0]}),
+        "b": pa.table({"t": [0, 0, 0, 3], "v": [1.0, 1.0, 1.0, 1.0]}),
+    }
+    found = winnow.multijoin(
+        given, predicate="band:v:0", time="t", window=9, memory={"a": 1, "b": 0}, policy="custom",
+        params={"function": by_age},
+    )  # fmt: skip
+    pairs = zip(*(found.outputs[name].to_pylist() for name in ("a_row", "b_row")), strict=True)
+    assert sorted(pairs) == [(0, 0), (0, 1), (0, 2), (2, 3)]
+    assert not capfd.readouterr().err
+
+
+def one_number(imp: float) -> float:
+    """Take too little for a policy."""
+    return imp
+
+
+@pytest.mark.parametrize("function", [one_number, np.hypot, "os.path:join"])
+def test_a_policy_that_cannot_be_compiled_is_named(function: Any) -> None:
+    given = streams([1, 2, 3], pa.int64())
+    with pytest.raises(SpecError, match=r"of policy custom cannot be compiled \(.*\): give a fun"):
+        winnow.replay(
+            given["a"], given["b"], on="k", time="t", window=5, memory=1, policy="custom",
+            params={"function": function},
+        )  # fmt: skip

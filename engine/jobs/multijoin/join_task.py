@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from engine.archives.families import plain_type
 from engine.archives.normalise import FaultTally, bad_rows_error
 from engine.archives.roles import (
@@ -139,19 +141,18 @@ def _source(stream: JoinStream) -> StreamSource:
 
 
 def _check_function(predicate: Predicate) -> None:
-    """Raise `SpecError` if the function of a predicate cannot be compiled."""
+    """Raise `SpecError` if the function of a predicate cannot be compiled, or reads beyond it."""
     if predicate.function is None:
         return
-    from numba.core.errors import NumbaError  # noqa: PLC0415 - numba is slow to load
-
+    condition(predicate)
+    vector = np.ones(len(predicate.columns))
     try:
-        condition(predicate)
-    except (NumbaError, TypeError, AttributeError) as error:
-        why = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        with np.errstate(all="ignore"):
+            predicate.function(vector, vector)
+    except IndexError as error:
         raise SpecError(
-            f"function {predicate.name} of predicate {predicate.text} cannot be compiled ({why}): "
-            "give a function of two float64 vectors, of arithmetic and comparisons, that returns "
-            "a truth value"
+            f"function {predicate.name} of predicate {predicate.text} reads an attribute that it "
+            f"does not have ({error}): name more columns, or number them from 0"
         ) from None
 
 
