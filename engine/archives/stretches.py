@@ -167,6 +167,14 @@ class StretchTuples(NamedTuple):
     rejected: int
     """Rows that were set aside."""
 
+    def between(self, low: int, high: int) -> StretchTuples:
+        """Return those from one tick to another, without a copy; none was set aside for it."""
+        first, end = np.searchsorted(self.batch.ts, [low, high + 1]).tolist()
+        ts, _, key, importance = self.batch
+        own = slice(first, end)
+        batch = StreamBatch(ts[own], np.arange(end - first), key[own], importance[own])
+        return StretchTuples(batch, None if self.payload is None else self.payload[own], 0)
+
 
 def read_stretch(
     files: Sequence[FileGroups],

@@ -20,8 +20,8 @@ class Pointer(Pointed):
     def _entry(self) -> Entry:
         from engine.runtime.entries import entry  # noqa: PLC0415 - it loads numba
 
-        told = {"no_cfunc_wrapper": False, "error_model": "numpy"}  # as of kernels
-        made = entry(self.function, kept=True, **told)
+        # divisions by zero are as in kernels
+        made = entry(self.function, kept=True, no_cfunc_wrapper=False, error_model="numpy")
         made.compile(self.signature)
         return made
 

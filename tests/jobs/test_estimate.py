@@ -158,6 +158,24 @@ def test_a_value_that_is_not_finite_counts_where_an_output_has_it(how: str, odd:
     assert found["sum(left.u)"]["no_interval"].to_pylist() == ["a value is not finite"]
 
 
+@pytest.mark.parametrize("how", ["pair", "streams"])
+def test_windows_of_time_in_the_same_row_groups_are_read_at_once(tmp_path: Path, how: str) -> None:
+    tables = streams(3)
+    text = "sum(right.v) by left.g every 20"
+    found = []
+    for rows in (20, max(table.num_rows for table in tables)):
+        folder = tmp_path / str(rows)
+        folder.mkdir()
+        paths = written(folder, tables, rows)
+        of = paths | {"on": "k"} if how == "pair" else {"left": paths, "predicate": "equi:k"}
+        found.append(winnow.estimate(**of, time="t", window=30, aggregates=text, within=0.001))
+    small, large = (lines(own.aggregates[text], ("left.g",)) for own in found)
+    assert large == pytest.approx(small)
+    assert len({begin for begin, _ in large}) > 16
+    assert found[1].report["how"] == "exact join"
+    assert found[1].report["read"]["row_groups"] <= 2 * 9
+
+
 def test_timestamps_and_dates_have_durations(tmp_path: Path) -> None:
     tables = [
         table.set_column(0, "t", table.column("t").cast(pa.timestamp("s")).cast(pa.timestamp("ms")))

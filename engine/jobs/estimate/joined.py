@@ -25,7 +25,7 @@ from engine.jobs.estimate.report import (
 )
 from engine.jobs.estimate.seen import Earlier, Seen, everything
 from engine.jobs.estimate.several import streams_plan
-from engine.jobs.estimate.task import Joined, PairRecipe
+from engine.jobs.estimate.task import Joined, PairRecipe, Together, join_together
 from engine.jobs.frame import open_job
 from engine.jobs.multijoin.join_task import open_join
 from engine.options.estimate import AUTO, FOOTERS, KEYS, AnyEstimate, EstimateOptions
@@ -192,13 +192,13 @@ class Joining(Estimating):
 
     def whole(self) -> Seen | None:
         """Join everything, of which nothing is read where an archive is empty."""
-        stretches = self.join.whole() if self.plan.worth else []
-        tasks = [self.join.stretch(*stretch) for stretch in stretches]
-        found = list[Joined]()
+        tasks = self.join.together() if self.plan.worth else []
+        found, stretches = list[Joined](), sum(len(task.parts) for task in tasks)
 
-        def joined(one: Joined) -> None:
-            found.append(one)
-            self.progress("exact join", len(found), len(tasks))
+        def joined(one: Together) -> None:
+            found.extend(one.joined)
+            self.joins.rates.append(one.seconds / max(1, one.rows))
+            self.progress("exact join", len(found), stretches)
 
-        self.joins.run(tasks, joined)
-        return everything(self.plan, found) if len(found) == len(tasks) else None
+        self.joins.run(tasks, joined, join_together)
+        return everything(self.plan, found) if len(found) == stretches else None

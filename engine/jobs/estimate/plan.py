@@ -14,7 +14,13 @@ from engine.archives.roles import JoinColumns, Roles, check_roles, check_streams
 from engine.archives.source import Archive
 from engine.archives.stretches import RowGroups, to_read
 from engine.jobs.estimate.sliced import Slices, Task, amounts, groups_of, needed, sliced
-from engine.jobs.estimate.task import PairRecipe, Recipe, StretchTask, join_stretch
+from engine.jobs.estimate.task import (
+    PairRecipe,
+    Recipe,
+    StretchTask,
+    TogetherTask,
+    join_stretch,
+)
 from engine.jobs.frame import Archives
 from engine.lanes.facts import FactRelation
 from engine.options.estimate import EstimateOptions
@@ -24,6 +30,8 @@ from engine.sampling.aggregates.spec import added_up
 
 _ROWS = 1_000_000
 """Tuples of a stretch of the exact join, about."""
+_PARTS = 8
+"""Tasks that join everything, at least, if there are as many stretches: for as many cores."""
 SMALL = 100_000
 """Rows of both archives that are joined sooner than two dozen stretches of them."""
 
@@ -90,6 +98,28 @@ class Plan(Slices):
             if full or cuts[at - 1]:
                 found.append((first, at))
                 first, before = at, float(rows[at - 1])
+        return found
+
+    def together(self) -> list[TogetherTask]:
+        """Return the tasks that join everything.
+
+        Stretches that lie in the same row groups are read at once, in `_PARTS` tasks or more.
+        """
+        stretches = self.whole()
+        begin, end = np.array(stretches).T
+        first, last = self.edges[begin], self.edges[end] - 1
+        # rows from the first stretch to each, and from each to the first
+        upto = self._needed(np.full_like(first, first[0]), last, "rows")
+        before = upto[0] - self._needed(first, np.full_like(last, last[0]), "rows")
+        most, found, at = -(-len(stretches) // _PARTS), list[TogetherTask](), 0
+        while at < len(stretches):
+            rows = upto[at : at + most] - before[at]
+            some = max(1, int((rows <= max(_ROWS, rows[0])).sum()))
+            own = range(at, at + some)
+            whole = self.stretch(int(begin[at]), int(end[own[-1]]))
+            parts = tuple((int(begin[i]), int(first[i]), int(last[i])) for i in own)
+            found.append(TogetherTask(whole, parts))
+            at += some
         return found
 
 

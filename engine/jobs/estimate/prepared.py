@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from engine.archives.canonical import LANE_SEED, codes
 from engine.archives.stretches import RowGroups, StretchTuples
-from engine.jobs.estimate.outputs import Pairs, StretchOutputs
+from engine.jobs.estimate.outputs import StretchOutputs
 from engine.jobs.estimate.plan import Plan, recipe_of
 from engine.jobs.estimate.sliced import amounts, sliced
-from engine.jobs.estimate.task import Recipe, StretchTask
+from engine.jobs.estimate.task import Recipe, StretchTask, pairs_between
 from engine.jobs.frame import Archives, JobLanes
 from engine.lanes.home import lane_home
 from engine.lanes.manifest import Prepared
@@ -35,14 +36,14 @@ class LaneRecipe(Recipe):
 
     lanes: tuple[LaneFiles, ...]
 
-    def join(self, task: StretchTask) -> tuple[StretchOutputs, int]:
-        """Read a stretch of all lanes; return its outputs, and that no row was set aside."""
-        left, right = (
-            self._tuples(side, (task.first - window, task.last))
-            for side, window in enumerate(self.windows)
-        )
-        windows = self.windows[0], self.windows[1]
-        return Pairs((left, right), windows, self.combine, task.first), 0
+    def read(self, task: StretchTask) -> tuple[Sequence[StretchTuples], int]:
+        """Read a stretch of all lanes; return its tuples, and that no row was set aside."""
+        ends = [(task.first - window, task.last) for window in self.windows]
+        return [self._tuples(side, span) for side, span in enumerate(ends)], 0
+
+    def outputs(self, tuples: Sequence[Any], first: int, last: int) -> StretchOutputs:
+        """Return the outputs from one tick to another, of tuples that were read."""
+        return pairs_between(self, tuples, first, last)
 
     def _tuples(self, side: int, span: tuple[int, int]) -> StretchTuples:
         """Return the tuples of a side; the keys of different lanes are different ones."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -94,19 +95,26 @@ class StreamsRecipe(Recipe):
     graph: str
     top: int | None
 
-    def join(self, task: StretchTask) -> tuple[StretchOutputs, int]:
-        """Read a stretch; return its outputs, and how many rows were set aside."""
+    def read(self, task: StretchTask) -> tuple[Sequence[Tuples | None], int]:
+        """Read a stretch; return the tuples by stream, and how many rows were set aside."""
         found = [
             self._read(i, files, (task.first - self.windows[i], task.last))
             for i, files in enumerate(task.files)
         ]
-        rejected = sum(own for _, own in found)
-        parts = [part for part, _ in found if part is not None and part.ts.size]
-        if len(parts) < len(found):
-            return NoOutputs(len(found)), rejected
+        return [part for part, _ in found], sum(own for _, own in found)
+
+    def outputs(self, tuples: Sequence[Any], first: int, last: int) -> StretchOutputs:
+        """Return the outputs from one tick to another, of tuples that were read."""
+        parts = [
+            part.take(slice(*np.searchsorted(part.ts, [first - window, last + 1]).tolist()))
+            for part, window in zip(tuples, self.windows, strict=True)
+            if part is not None
+        ]
+        if len(parts) < len(tuples) or not all(part.ts.size for part in parts):
+            return NoOutputs(len(tuples))
         streams = together(parts, self.predicate, self.names)
         payloads = [part.payload if self.columns(i) else None for i, part in enumerate(parts)]
-        return Combinations(self, streams, payloads, (task.first, task.last)), rejected
+        return Combinations(self, streams, payloads, (first, last))
 
     def _read(
         self, stream: int, files: Sequence[FileGroups], span: tuple[int, int]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from engine.archives.roles import JoinColumns, Roles
-from engine.archives.stretches import FileGroups, read_stretch
+from engine.archives.stretches import FileGroups, StretchTuples, read_stretch
 from engine.jobs.estimate.facts import side_of
 from engine.jobs.estimate.outputs import Pairs, StretchOutputs
 from engine.jobs.estimate.sums import Sums, sums_of
@@ -39,8 +40,19 @@ class Recipe(ABC):
         return tuple(dict.fromkeys(own.column for own in used if own.side == stream))
 
     @abstractmethod
-    def join(self, task: StretchTask) -> tuple[StretchOutputs, int]:
-        """Read a stretch; return its outputs, and how many rows were set aside."""
+    def read(self, task: StretchTask) -> tuple[Sequence[Any], int]:
+        """Read a stretch; return the tuples by stream, and how many rows were set aside."""
+
+    @abstractmethod
+    def outputs(self, tuples: Sequence[Any], first: int, last: int) -> StretchOutputs:
+        """Return the outputs from one tick to another, of tuples that were read."""
+
+    def sums(self, tuples: Sequence[Any], place: int, first: int, last: int) -> Joined:
+        """Return what a stretch comes to; `tuples` are its own, and may be more."""
+        begun = time.perf_counter()
+        outputs = self.outputs(tuples, first, last)
+        sums = sums_of(outputs, self.specs, self.kinds)
+        return Joined(place, sums, 0, time.perf_counter() - begun, sum(outputs.sizes))
 
 
 @dataclass(frozen=True)
@@ -59,6 +71,21 @@ class StretchTask:
     """Bytes, row groups and rows that these are."""
 
 
+@dataclass(frozen=True)
+class TogetherTask:
+    """Stretches that are read at once, and joined one by one."""
+
+    whole: StretchTask
+    """All of them."""
+    parts: tuple[tuple[int, int, int], ...]
+    """Place of the first slice of each, and its first and last tick."""
+
+    @property
+    def read(self) -> dict[str, int]:
+        """Bytes, row groups and rows that it reads."""
+        return self.whole.read
+
+
 class Joined(NamedTuple):
     """What a stretch came to."""
 
@@ -71,13 +98,30 @@ class Joined(NamedTuple):
     """Of the stretch and the window before it."""
 
 
+class Together(NamedTuple):
+    """What stretches came to that were read at once."""
+
+    joined: list[Joined]
+    rejected: int
+    seconds: float
+    rows: int
+    """That were read."""
+
+
 def join_stretch(task: Any) -> Joined:  # noqa: ANN401 - a StretchTask; plans differ in theirs
     """Read a stretch and join it exactly."""
     begun = time.perf_counter()
-    recipe = task.recipe
-    outputs, rejected = recipe.join(task)
-    sums = sums_of(outputs, recipe.specs, recipe.kinds)
-    return Joined(task.place, sums, rejected, time.perf_counter() - begun, sum(outputs.sizes))
+    tuples, rejected = task.recipe.read(task)
+    found: Joined = task.recipe.sums(tuples, task.place, task.first, task.last)
+    return found._replace(rejected=rejected, seconds=time.perf_counter() - begun)
+
+
+def join_together(task: TogetherTask) -> Together:
+    """Read stretches at once and join each of them exactly."""
+    begun, recipe = time.perf_counter(), task.whole.recipe
+    tuples, rejected = recipe.read(task.whole)
+    found = [recipe.sums(tuples, *part) for part in task.parts]
+    return Together(found, rejected, time.perf_counter() - begun, task.read["rows"])
 
 
 @dataclass(frozen=True)
@@ -88,16 +132,27 @@ class PairRecipe(Recipe):
     joined: tuple[JoinColumns, JoinColumns]
     facts: FactRelation | None = None
 
-    def join(self, task: StretchTask) -> tuple[StretchOutputs, int]:
-        """Read a stretch; return its outputs, and how many rows were set aside."""
-        left, right = (
+    def read(self, task: StretchTask) -> tuple[Sequence[StretchTuples], int]:
+        """Read a stretch; return the tuples by stream, and how many rows were set aside."""
+        found = [
             read_stretch(
                 task.files[side], name, self.roles[side], self.joined[side], self.columns(side),
                 (task.first - self.windows[side], task.last), quarantine=self.quarantine,
                 met=None if self.facts is None else side_of(self.facts, side),
             )
             for side, name in enumerate(SIDES)
-        )  # fmt: skip
-        windows = self.windows[0], self.windows[1]
-        pairs = Pairs((left, right), windows, self.combine, task.first)
-        return pairs, left.rejected + right.rejected
+        ]  # fmt: skip
+        return found, sum(own.rejected for own in found)
+
+    def outputs(self, tuples: Sequence[Any], first: int, last: int) -> StretchOutputs:
+        """Return the outputs from one tick to another, of tuples that were read."""
+        return pairs_between(self, tuples, first, last)
+
+
+def pairs_between(recipe: Recipe, tuples: Sequence[StretchTuples], first: int, last: int) -> Pairs:
+    """Return the outputs of two streams' tuples from one tick to another."""
+    windows = recipe.windows[0], recipe.windows[1]
+    left, right = (
+        own.between(first - window, last) for own, window in zip(tuples, windows, strict=True)
+    )
+    return Pairs((left, right), windows, recipe.combine, first)
