@@ -123,6 +123,18 @@ def test_few_tuples_are_tried_where_adaptations_take_long(
     assert fewer.report["harvest"]["expected_seconds"] is None
 
 
+def test_what_a_first_trial_loads_is_not_expected_of_adaptations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases.write(tmp_path, cases.streams(4, 60))
+    monkeypatch.setattr(outlook, "_SETTINGS", 0)
+    seconds = iter([9.0, 0.001, 0.001, 0.001])
+    monkeypatch.setattr(outlook, "_timed", lambda *_: next(seconds))
+    found = joined(tmp_path, CASES["band"], **SHED)
+    assert found.report["harvest"]["expected_seconds"] is None
+    assert next(seconds, None) is None
+
+
 def test_nothing_is_compiled_or_interpreted_while_the_clock_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

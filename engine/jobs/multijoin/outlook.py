@@ -194,6 +194,9 @@ def _of_adaptations(task: MultiJoinTask, lane: Lane, schema: pa.Schema) -> Expec
     seconds = least_of(own) * size / tried
     if seconds < _TOLD:
         return None
+    seconds = min(seconds, least_of(own) * size / tried)  # the first one loads what is compiled
+    if seconds < _TOLD:
+        return None
     exact = whole()
     return Expected(exact, seconds + (settings.throttle or 1.0) * exact)
 
