@@ -10,6 +10,7 @@ from typing import Any
 
 import naive_estimate
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from estimate_cases import several_archives, streams, written
 
@@ -114,6 +115,21 @@ def test_numbers_compare_whatever_their_types_hold(
 def test_a_column_of_nulls_compares_with_no_text() -> None:
     condition = Condition(Column(0, "v", "left"), "!=", "a")
     assert not condition.holds(pa.nulls(3)).any()
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        ("2024-03-01", [False, True]),
+        ("2024-03-01 00:00", [False, True]),
+        ("2024-02-29T23:00:00Z", [False, True]),
+        ("2024-02-29 23:59+01:00", [True, True]),
+    ],
+)
+def test_a_time_without_an_offset_is_of_the_zone_of_the_column(text: str, held: list[bool]) -> None:
+    times = pa.array(["2024-02-29 23:59", "2024-03-01 00:00"]).cast(pa.timestamp("ms"))
+    zoned = pc.assume_timezone(times, "Europe/Berlin")
+    assert Condition(Column(0, "at", "left"), ">=", text).holds(zoned).tolist() == held
 
 
 @pytest.mark.parametrize(

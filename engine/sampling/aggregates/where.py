@@ -77,8 +77,7 @@ class Condition(NamedTuple):
     def _comparable(self, cells: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> tuple[Any, Any]:
         """Return cells and the value as one type: theirs if it has the value, else float64."""
         if isinstance(self.value, str):
-            value = pa.scalar(self.value)
-            return cells, value if pa.types.is_string(kind) else value.cast(kind)
+            return cells, _as_kind(pa.scalar(self.value), kind)
         family = families.family(kind)
         if isinstance(self.value, bool | None) or family not in ("integer", "decimal", "float"):
             return cells, pa.scalar(self.value)
@@ -86,6 +85,18 @@ class Condition(NamedTuple):
             with contextlib.suppress(pa.ArrowInvalid, OverflowError):
                 return cells, pa.scalar(self.value, kind)
         return as_float64(cells), pa.scalar(float(self.value))
+
+
+def _as_kind(text: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
+    """Return a text as cells of a type; a time without an offset is of the zone of the cells."""
+    if pa.types.is_string(kind):
+        return text
+    try:
+        return text.cast(kind)
+    except pa.ArrowInvalid:
+        if not pa.types.is_timestamp(kind) or kind.tz is None:
+            raise
+    return pc.assume_timezone(text.cast(pa.timestamp(kind.unit)), kind.tz)
 
 
 def all_hold(
