@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from engine.report.tables import number, percent
+from engine.report.tables import number, percent, rounded
 from engine.runtime.time_units import span_text
 
 _MOST = 6
@@ -127,7 +127,7 @@ def _near(value: float | None) -> str:
     """Return an estimate without digits that say nothing."""
     if value is None:
         return "none"
-    return f"{value:,.0f}" if abs(value) >= 1e4 or value == int(value) else f"{value:,.2f}"
+    return rounded(value, whole=abs(value) >= 1e4 or value == int(value))
 
 
 def _of_sweep(content: Mapping[str, Any]) -> Iterator[Answer]:

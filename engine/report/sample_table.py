@@ -13,7 +13,7 @@ from rich.table import Table
 from engine.report.charts import Bars, Chart, Lines, Series, clock_of, memory, over_time, time_label
 from engine.report.envelope import Report, instant, spans
 from engine.report.shown import Shown
-from engine.report.tables import number, percent, print_end, table_of
+from engine.report.tables import number, percent, print_end, rounded, table_of
 
 FIRST = 10
 """Rows of an aggregate that are shown."""
@@ -121,9 +121,14 @@ def _pane(content: dict[str, Any], line: Mapping[str, Any]) -> str:
     return f"{instant(content, begin)} until {instant(content, end)}"
 
 
+def _groups(found: pa.Table) -> list[str]:
+    """Return the columns of an aggregate's table that are groups: STREAM.COLUMN each."""
+    return [name for name in found.column_names if "." in name]
+
+
 def aggregate_table(text: str, found: pa.Table, content: dict[str, Any]) -> Table:
     """Draw the first rows: window, groups, estimate, interval and, where known, what is true."""
-    groups = [name for name in found.column_names if name.startswith(("left.", "right."))]
+    groups = _groups(found)
     windows = found.column("window_begin").null_count < found.num_rows
     exact = "covered" in found.column_names
     texts = [*(["window"] if windows else []), *groups]
@@ -143,10 +148,14 @@ def aggregate_table(text: str, found: pa.Table, content: dict[str, Any]) -> Tabl
 
 
 def _number(value: float | None) -> str:
-    """Return a number of about five digits or more; nothing where there is none."""
-    if value is None:
-        return ""
-    return f"{value:,.0f}" if abs(value) >= _LARGE or isinstance(value, int) else f"{value:,.2f}"
+    """Return a number of about five digits or more, of three if small; nothing where there is none.
+
+    Examples
+    --------
+    >>> [_number(own) for own in (12345.6, 3, 1.5, 0.0, 0.05, -0.00289)]
+    ['12,346', '3', '1.50', '0.00', '0.05', '-0.00289']
+    """
+    return "" if value is None else rounded(value, whole=abs(value) >= _LARGE)
 
 
 def sample_shown(report: Report, aggregates: Mapping[str, pa.Table]) -> Shown:
@@ -172,7 +181,7 @@ def _plots(content: Mapping[str, Any], aggregates: Mapping[str, pa.Table]) -> li
 
 def _over_time(content: Mapping[str, Any], text: str, found: pa.Table) -> list[Chart]:
     """Return an aggregate by its windows, if it has such and no groups."""
-    grouped = any(name.startswith(("left.", "right.")) for name in found.column_names)
+    grouped = bool(_groups(found))
     begins = found.column("window_begin")
     if grouped or found.num_rows < 2 or begins.null_count:
         return []

@@ -11,6 +11,8 @@ from rich.table import Table
 
 from engine.runtime.time_units import NANOSECONDS
 
+_SMALL = 0.05
+"""Of less, two decimals say little."""
 _MANY = (("billion ticks", 1e9), ("million ticks", 1e6))
 _UNITS = (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0),
           ("milliseconds", 1e-3), ("microseconds", 1e-6), ("nanoseconds", 1e-9))  # fmt: skip
@@ -46,6 +48,19 @@ def number(value: float | None) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:,.2f}"
+
+
+def rounded(value: float, *, whole: bool) -> str:
+    """Return a number without or with two decimals; with three digits if these say little of it.
+
+    Examples
+    --------
+    >>> rounded(1234.5, whole=True), rounded(1.5, whole=False), rounded(0.00289, whole=False)
+    ('1,234', '1.50', '0.00289')
+    """
+    if whole or isinstance(value, int):
+        return f"{value:,.0f}"
+    return f"{value:,.2f}" if value == 0 or abs(value) >= _SMALL else f"{value:.3g}"
 
 
 def percent(value: float) -> str:

@@ -15,6 +15,7 @@ import pytest
 from estimate_cases import several_archives
 
 import winnow
+from engine.commands import main
 from engine.jobs.estimate.several import streams_plan
 from engine.jobs.estimate.task import join_stretch
 from engine.jobs.multijoin.join_task import open_join
@@ -176,6 +177,23 @@ def test_the_streams_are_told_and_can_be_drawn(tmp_path: Path) -> None:
     assert found.report["by_time"][0]["from"] == 1000
     [axis] = found.plot().axes
     assert "count(*) over time" in axis.get_title(loc="left")
+
+
+def test_groups_and_small_numbers_are_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in "ab":
+        table = {"t": [0, 0, 1], "k": [1, 2, 2], "v": [0.00289, 7.0, 9.0], "g": ["x", "y", "y"]}
+        pq.write_table(pa.table(table), tmp_path / f"{name}.parquet")
+    streams = [f"--stream={name}={tmp_path}/{name}.parquet" for name in "ab"]
+    asked = ["--aggregate", "avg(a.v) by b.g", "--engine", "local"]
+    assert not main(
+        ["estimate", *streams, "--predicate", "equi:k", "--time", "t", "--window", "9", *asked]
+    )
+    lines = [line.split("│") for line in capsys.readouterr().out.splitlines() if "│" in line]
+    assert [[cell.strip() for cell in line[1:3]] for line in lines] == [
+        ["x", "0.00289"], ["y", "8.00"],
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
