@@ -149,7 +149,7 @@ def register_theta(name: str, function: Theta) -> None:
     Raises
     ------
     SpecError
-        If the name is none.
+        If the name is none, or the function cannot be called.
 
     Examples
     --------

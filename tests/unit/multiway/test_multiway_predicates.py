@@ -164,3 +164,5 @@ def test_functions_are_registered_by_name() -> None:
     assert parse_predicate("theta:math:hypot:x").text == "theta:math:hypot:x"
     with pytest.raises(SpecError, match="must have letters"):
         register_theta("a:b", lambda a, b: bool(a[0] > b[0]))
+    with pytest.raises(SpecError, match="function three is 3, which cannot be called: give a"):
+        register_theta("three", 3)  # type: ignore[arg-type]
