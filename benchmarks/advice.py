@@ -1,6 +1,6 @@
 """What `winnow replay --policy auto` chooses, against the best of a full sweep.
 
-    python benchmarks/advice.py [--of natural|other|generated] [--only hflights] [--seed 0]
+    python benchmarks/advice.py [--of natural|other|generated] [--only NAME] [--seed 0] [--again]
 
 Joins are the natural ones of real archives, other joins and windows of these, which nobody tuned
 to, and generated ones. Each join is replayed whole under every policy but custom, every split with
@@ -10,7 +10,8 @@ replay makes it; beside it stand those of three seeds in a trial that may replay
 of a long archive, 4 tuples for each of the archive's, and so goes by stretches of it. A ratio is
 the importance recall of the choice on the whole archive over that of the best cell. Beside it
 stands what is proven of the best possible for the memory, however it is split, by 20 s of the dual.
-Results go beside those of other joins in results/advice.json.
+Results go beside those of other joins in results/advice.json. ``--again`` makes the choices anew
+and compares them with the best cell that the results hold, in minutes in place of hours.
 """
 
 from __future__ import annotations
@@ -57,8 +58,10 @@ JOINS: dict[str, dict[str, Join] | dict[str, Generated]] = {
 }  # fmt: skip
 
 
-def measured(join: Join | Generated, seed: int) -> Iterator[dict[str, Any]]:
-    """Yield what is chosen and what is best with each memory."""
+def measured(
+    join: Join | Generated, seed: int, known: dict[str, dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield what is chosen and what is best with each memory, which may be known."""
     with tempfile.TemporaryDirectory(prefix="winnow-") as folder:
         if isinstance(join, Generated):
             left, right = generated_joins.written(join, Path(folder))
@@ -80,16 +83,37 @@ def measured(join: Join | Generated, seed: int) -> Iterator[dict[str, Any]]:
             begun = time.perf_counter()
             trial = run_trial(layout, lanes, seed=seed)
             seconds = time.perf_counter() - begun
-            rows = sum(lanes.rows)
-            full = _full(base, memory, archives, lanes)
+            rows, before = sum(lanes.rows), known.get(text)
+            full = _Alone(layout, lanes) if before else _full(base, memory, archives, lanes)
             short = [
                 run_trial(layout, lanes, seed=own, tuples=TUPLES_A_ROW * rows) for own in SEEDS
             ]
+            best, most = (before["best"], before["best_reached"]) if before else _best(full)
             yield {
-                "memory": text, "rows": rows, "seconds": seconds, **_compared(trial, full),
-                "short": [_chosen(one, full) for one in short],
-                "bound": _bound(base, memory, archives, lanes),
+                "memory": text, "rows": rows, "seconds": seconds,
+                **_chosen(trial, full, most),
+                "best": best, "best_reached": most,
+                "cells": before["cells"] if before else len(full),
+                "short": [_chosen(one, full, most) for one in short],
+                "bound": before["bound"] if before else _bound(base, memory, archives, lanes),
             }  # fmt: skip
+
+
+class _Alone(dict[Any, float]):
+    """The importance recall of cells, each replayed as it is asked for."""
+
+    def __init__(self, layout: Any, lanes: Any) -> None:  # noqa: ANN401
+        super().__init__()
+        self._layout, self._lanes = layout, lanes
+
+    def __missing__(self, candidate: Any) -> float:  # noqa: ANN401
+        (cell,) = (
+            cell
+            for place, cell in zip(self._layout.places, self._layout.cells[0], strict=True)
+            if place.candidate == candidate
+        )
+        self[candidate] = _recalls(self._layout, self._lanes, [cell])[candidate]
+        return self[candidate]
 
 
 def _bound(base: Any, memory: Any, archives: Any, lanes: Any) -> list[float]:  # noqa: ANN401
@@ -109,27 +133,31 @@ def _full(base: Any, memory: Any, archives: Any, lanes: Any) -> dict[Any, float]
         layout = lay_out(replace(base), memory, archives, lanes)
     finally:
         candidates.POLICIES = tried
+    return _recalls(layout, lanes, layout.cells[0])
+
+
+def _recalls(layout: Any, lanes: Any, cells: Any) -> dict[Any, float]:  # noqa: ANN401
+    """Return the importance recall of cells."""
     counter = ExactCounter(layout.exact)
-    results = replay_cells(lanes.files[0], layout.cells[0], 2, [counter])
+    results = replay_cells(lanes.files[0], cells, 2, [counter])
     exact = counter.found.importance
     return {layout.places[one.cell].candidate: one.importance / exact for one in results}
 
 
-def _compared(trial: Any, full: dict[Any, float]) -> dict[str, Any]:  # noqa: ANN401
+def _best(full: dict[Any, float]) -> tuple[str, float]:
     best = max(full, key=lambda one: full[one])
-    found = _chosen(trial, full)
-    return found | {"best": str(best), "best_reached": full[best], "cells": len(full)}
+    return str(best), full[best]
 
 
-def _chosen(trial: Any, full: dict[Any, float]) -> dict[str, Any]:  # noqa: ANN401
+def _chosen(trial: Any, full: dict[Any, float], most: float) -> dict[str, Any]:  # noqa: ANN401
     """Return what a trial chooses, and what it reaches."""
-    chosen, best = trial.found[0][0], max(full.values())
+    chosen = trial.found[0][0]
     estimate, reached = chosen.importance_recall, full[chosen.candidate]
     return {
         "chosen": str(chosen.candidate),
         "estimate": list(map(float, estimate)),
         "reached": reached,
-        "ratio": reached / best if best else 1.0,
+        "ratio": reached / most if most else 1.0,
         "covered": bool(estimate.low - 1e-12 <= reached <= estimate.high + 1e-12),
         "whole": trial.exact,
         "stretches": trial.stretches,
@@ -174,14 +202,18 @@ def main() -> None:
     parser.add_argument("--of", choices=JOINS, default="natural")
     parser.add_argument("--only", default="")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--again", action="store_true")
     given = parser.parse_args()
     about = {"of": given.of, "commit": commit(), "seed": given.seed}
     content: dict[str, Any] = {}
+    lines = json.loads(RESULTS.read_text())["lines"] if given.again else []
+    known = {(line["join"], line["memory"]): line for line in lines}
     for name, join in JOINS[given.of].items():
         if given.only not in name:
             continue
         lines = []
-        for line in measured(join, given.seed):
+        own = {text: known[name, text] for text in MEMORIES if (name, text) in known}
+        for line in measured(join, given.seed, own):
             lines.append({"join": name} | about | line)
             short = " ".join(f"{one['ratio']:.3f}" for one in line["short"])
             print(
