@@ -1,9 +1,9 @@
 """Priorities, admission and eviction (contract, section 2, steps 4 and 5).
 
-Static priorities stand in a heap: O(log K) an arrival. Those of other policies are recomputed, and
-the least of them, at every instant at which more tuples are there than may stay: passes over the
-residents, O(K + facts of their versions). CUSTOM makes that pass at every instant; DGL's gains are
-a pass over those residents that match.
+Static priorities stand in a heap: O(log K) an arrival, and so do DGL's, whose gains are a pass over
+those residents that match. Those of other policies are recomputed, and the least of them, at every
+instant at which more tuples are there than may stay: passes over the residents, O(K + facts of
+their versions). CUSTOM makes that pass at every instant.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from engine.policies import Structure, dgl
 from engine.replay.heap import drop_at, precedes, rise, sink
 from engine.runtime.jit import FOREVER, NONE, Integer, Ints, Records, inlined, kernel
 from engine.star import layout
+from engine.star.decay import least_by_loss, note_fallen, put
 from engine.star.layout import StarRules, StarState, StarStreams
 from engine.star.memory import first_live, insert, match_count, note_peaks, produced, remove
 from engine.star.pool import StarPool, note_priority
 from engine.star.pooled import exceeds, select_of_all
-from engine.star.ranks import FEW, below, heap_of, least_of, ranked
+from engine.star.ranks import FEW, below, heap_of, least_of, ranked, ties_of
 
 _STATIC, _KEYED, _DECAY, _AGED, _RERANK = (int(each) for each in list(Structure)[:5])
 _TOP, _SLOTS = np.int64(0), np.int64(NONE)
@@ -103,15 +104,12 @@ def _judge_residents(
 ) -> None:  # fmt: skip
     """Update the priorities of a stream's residents. O(K + their facts)."""
     now = progress[layout.NOW]
-    lost = rules.beta[side] * np.float64(now - rules.t0)
     lifetime = np.float64(rules.window[side] + 1)
     begin = state.room[side]
     for i in range(begin, begin + state.n[side, layout.COUNT]):
         at = np.int64(state.members[i])
         age = now - streams.ts[at]
-        if rules.structure == _DECAY:
-            value = dgl.priority(state.value[at], lost)
-        elif rules.structure == _AGED:
+        if rules.structure == _AGED:
             value = _by_age(rules, side, age)
         else:
             version = np.int64(streams.version[at])
@@ -162,10 +160,13 @@ def _gain(
     at = np.int64(state.head[version])
     while at != NONE:
         remaining = np.float64(streams.ts[at] + rules.window[side] + 1 - now)
+        before = state.value[at]
         state.value[at] = dgl.gained(
-            state.value[at], lost, lost_before, streams.importance[at], state.m[version],
-            remaining, rules.alpha[side],
+            before, lost, lost_before, streams.importance[at], state.m[version], remaining,
+            rules.alpha[side],
         )  # fmt: skip
+        if state.value[at] < before:
+            note_fallen(state, side)
         at = np.int64(state.after[at])
 
 
@@ -185,6 +186,23 @@ def _replace(
 
 
 @inlined
+def _admit_decaying(
+    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, at: Integer,
+    now: Integer,
+) -> None:  # fmt: skip
+    """Admit an arrival of DGL as `_admit` does. O(log K + its facts), amortised."""
+    if state.n[side, layout.COUNT] >= rules.budget[side]:
+        if rules.budget[side] == 0:
+            return
+        least = least_by_loss(rules, streams, state, side, now)
+        if below(rules, streams, state, at, least):
+            return
+        remove(streams, state, side, least)
+    insert(streams, state, side, at)
+    put(rules, streams, state, side, at)
+
+
+@inlined
 def _admit(
     rules: StarRules, streams: StarStreams, state: StarState, side: Integer, at: Integer,
     heap: Records,
@@ -192,11 +210,10 @@ def _admit(
     """Admit an arrival if there is room or its rank is above the least. O(log K + its facts)."""
     n, keys = state.n[side], state.keys
     priority = state.priority[at]
-    importance = streams.importance[at] if rules.ties_by_importance else 0.0
-    m = state.rank_m[at] if rules.ties_by_importance else 0.0
+    importance, m = ties_of(rules, streams, state, at)
     if n[layout.COUNT] < rules.budget[side]:
         if n[layout.HEAP] == heap.size:
-            ranked(rules, streams, state, side, heap)
+            ranked(rules, streams, state, side, heap, state.priority)
         insert(streams, state, side, at)
         rise(heap, n[layout.HEAP], _TOP, priority, importance, m, at, at, keys, _SLOTS)
         n[layout.HEAP] += 1
@@ -215,20 +232,23 @@ def _admit(
 
 @inlined
 def _select(
-    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, over: bool
-) -> None:
+    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, over: bool,
+    now: Integer,
+) -> None:  # fmt: skip
     """Keep of a stream's residents and arrivals the greatest by rank (step 5)."""
     n = state.n[side]
     heap = heap_of(state, side)
-    static = rules.structure == _STATIC
+    static, decays = rules.structure == _STATIC, rules.structure == _DECAY
     few = not static and n[layout.END] - n[layout.AT] <= FEW
-    ranks = rules.budget[side] != FOREVER and (over or static)
-    if over and not (static or few):
-        ranked(rules, streams, state, side, heap)
+    ranks = rules.budget[side] != FOREVER and (over or static or decays)
+    if over and not (static or decays or few):
+        ranked(rules, streams, state, side, heap, state.priority)
     for at in range(n[layout.AT], n[layout.END]):
         if streams.version[at] == NONE:
             continue
-        if ranks and few:
+        if ranks and decays:
+            _admit_decaying(rules, streams, state, side, at, now)
+        elif ranks and few:
             _replace(rules, streams, state, side, at)
         elif ranks:
             _admit(rules, streams, state, side, at, heap)
@@ -248,7 +268,8 @@ def decide(
         _reward(rules, streams, state, progress)
     for side in range(sides):
         changes = full or (pool is None and _over(streams, rules, state, side))
-        if (changes and rules.structure != _STATIC) or rules.structure == _RERANK:
+        kept = rules.structure in (_STATIC, _DECAY)
+        if (changes and not kept) or rules.structure == _RERANK:
             _judge_residents(rules, streams, state, side, progress, priority_now)
         _judge_arrivals(
             rules, streams, state, pool, side, progress, priority_at_arrival, priority_now
@@ -257,5 +278,6 @@ def decide(
         select_of_all(rules, streams, state, pool, full, progress)
     else:
         for side in range(sides):
-            _select(rules, streams, state, side, _over(streams, rules, state, side))
+            over = _over(streams, rules, state, side)
+            _select(rules, streams, state, side, over, progress[layout.NOW])
     note_peaks(state, progress)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from engine.lanes.profile import SideProfile
+from engine.policies import Structure
 from engine.replay.layout import ENTRY, KEY
 from engine.replay.settings import arrival_callback, now_callback
 from engine.runtime.errors import SpecError
@@ -132,7 +133,8 @@ class StarReplay:
         if self._pool is not None:
             budgets = [self._pool.memory] * sides
         rooms = [min(k, own.peak) for k, own in zip(budgets, profiles, strict=True)]
-        self._state = _state(self._streams, rooms, facts)
+        decays = policy.structure is Structure.DECAY
+        self._state = _state(self._streams, rooms, facts, decays=decays)
         edges = np.zeros(1, np.int64) if edges is None else edges
         self.by_fact, self.importance_by_fact = np.zeros(facts, np.int64), np.zeros(facts)
         self.by_bin, self.importance_by_bin = np.zeros(edges.size, np.int64), np.zeros(edges.size)
@@ -239,9 +241,10 @@ def _most_at_once(ts: Ints) -> int:
     return int(np.diff(np.append(begins, ts.size)).max()) if ts.size else 0
 
 
-def _state(streams: StarStreams, rooms: Sequence[int], facts: int) -> StarState:
+def _state(streams: StarStreams, rooms: Sequence[int], facts: int, *, decays: bool) -> StarState:
     """Return empty memories, `rooms` tuples each at most."""
     sides, size = len(rooms), streams.ts.size
+    entries = 2 * sum(rooms) + 64 * sides
     versions = streams.facts_of.size - 1
     bounds = zip(streams.first[:-1], streams.first[1:], strict=True)
     at_once = [_most_at_once(streams.ts[begin:end]) for begin, end in bounds]
@@ -273,7 +276,8 @@ def _state(streams: StarStreams, rooms: Sequence[int], facts: int) -> StarState:
         rank_m=np.empty(size),
         members=np.empty(int(room[-1]), np.int32),
         room=room,
-        heap=np.zeros(2 * int(room[-1]) + 64 * sides, ENTRY),
+        heap=np.zeros(entries, ENTRY),
+        zero=np.zeros(entries if decays else 0, ENTRY),
         pool=np.empty(int(pool_room[-1]), np.int64),
         pool_importance=np.empty(int(pool_room[-1])),
         work=np.empty(int(pool_room[-1])),

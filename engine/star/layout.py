@@ -20,8 +20,8 @@ Shorts: TypeAlias = NDArray[np.int32]
 
 
 # Counters of one stream, in `StarState.n`
-AT, END, OLDEST, ENDED, LEAVING, COUNT, PEAK, HEAP = range(8)
-STREAM_COUNTERS = 8
+AT, END, OLDEST, ENDED, LEAVING, COUNT, PEAK, HEAP, ZERO, SHAKEN = range(10)
+STREAM_COUNTERS = 10
 
 # Counters of a replay, in `progress`; UNIT and COMBINATION are `NONE` where one is to begin
 PHASE, NOW, INSTANT, TOUCHED, FACT, UNIT, COMBINATION, WRITTEN, BIN, MOST = range(10)
@@ -136,8 +136,9 @@ class StarState(NamedTuple):
     room: Ints
     """(m + 1,) int64. Where each stream's begin."""
     heap: Records
-    """(2 * places + 64 * m,) ENTRY. Ranks of residents, least first, with those of tuples that are
-    gone."""
+    zero: Records
+    """`heap`, `zero`: (2 * places + 64 * m,) ENTRY. Ranks of residents, least first, with those of
+    tuples that are gone; DGL has those whose priority is 0 in the second, else it is (0,)."""
     pool: Ints
     """(p,) int64. What one fact joins now, stream by stream: residents, then arrivals."""
     pool_importance: Records

@@ -12,13 +12,14 @@ from engine.policies import Structure
 from engine.replay.heap import drop_at, rise
 from engine.runtime.jit import NONE, Integer, Ints, inlined, kernel
 from engine.star import layout
+from engine.star.decay import least_by_loss, put
 from engine.star.layout import StarRules, StarState, StarStreams
 from engine.star.memory import insert, remove
 from engine.star.pool import StarPool, find_values, value_of
-from engine.star.ranks import FEW, below, heap_of, least_of, ranked
+from engine.star.ranks import FEW, below, heap_of, least_of, ranked, ties_of
 from gpu_kernels.pool import Rank, ranks_below
 
-_STATIC = int(Structure.STATIC)
+_STATIC, _DECAY = int(Structure.STATIC), int(Structure.DECAY)
 _TOP, _SLOTS = np.int64(0), np.int64(NONE)
 
 
@@ -40,9 +41,7 @@ def _rank(
     at: Integer, residents: Integer, now: Integer,
 ) -> Rank:  # fmt: skip
     """Return the rank of one of so many residents of a stream among the tuples of all."""
-    importance, m = 0.0, 0.0
-    if rules.ties_by_importance:
-        importance, m = np.float64(streams.importance[at]), np.float64(state.rank_m[at])
+    importance, m = ties_of(rules, streams, state, at)
     priority = np.float64(state.priority[at])
     value = value_of(streams, pool, side, at, priority, now, residents)
     return Rank(value, priority, importance, m, np.int64(streams.ts[at]), side, at)
@@ -50,9 +49,12 @@ def _rank(
 
 @inlined
 def _find_least(
-    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, few: bool
+    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, few: bool, now: Integer
 ) -> None:
     """Set `state.least` of a stream that has a resident."""
+    if rules.structure == _DECAY:
+        state.least[side] = least_by_loss(rules, streams, state, side, now)
+        return
     if few:
         state.least[side] = least_of(rules, streams, state, side)
         return
@@ -76,7 +78,7 @@ def _stream_to_lose(
         gives, least = np.int64(side), np.int64(arrival)
         if residents > 0:
             if state.least[side] == NONE:
-                _find_least(rules, streams, state, side, few)
+                _find_least(rules, streams, state, side, few, now)
             least = np.int64(state.least[side])
         if side == own:
             if residents == 0 or below(rules, streams, state, arrival, least):
@@ -96,14 +98,15 @@ def _enter(
     """Make an arrival a resident, for which there is room."""
     n, heap = state.n[side], heap_of(state, side)
     if not few and n[layout.HEAP] == heap.size:
-        ranked(rules, streams, state, side, heap)
+        ranked(rules, streams, state, side, heap, state.priority)
     insert(streams, state, side, at)
-    if not few:
-        by_importance = rules.ties_by_importance
+    if rules.structure == _DECAY:
+        put(rules, streams, state, side, at)
+    elif not few:
+        importance, m = ties_of(rules, streams, state, at)
         rise(
-            heap, n[layout.HEAP], _TOP, state.priority[at],
-            streams.importance[at] if by_importance else 0.0,
-            state.rank_m[at] if by_importance else 0.0, at, at, state.keys, _SLOTS,
+            heap, n[layout.HEAP], _TOP, state.priority[at], importance, m, at, at, state.keys,
+            _SLOTS,
         )  # fmt: skip
         n[layout.HEAP] += 1
     least = state.least[side]
@@ -118,8 +121,8 @@ def select_of_all(
 ) -> None:  # fmt: skip
     """Admit the arrivals of all streams, and drop whom they replace (step 5).
 
-    O(streams + log K + its facts) an arrival where priorities are static, else passes over all
-    residents where more are there than may stay.
+    O(streams + log K + its facts) an arrival where priorities are static or DGL's, else passes
+    over all residents where more are there than may stay.
     """
     sides = streams.first.size - 1
     now = progress[layout.NOW]
@@ -129,10 +132,10 @@ def select_of_all(
         arrivals += state.n[side, layout.END] - state.n[side, layout.AT]
         state.least[side] = NONE
     static = rules.structure == _STATIC
-    few = bool(not static and (arrivals <= FEW or not full))
+    few = bool(rules.structure == _DECAY or (not static and (arrivals <= FEW or not full)))
     if not (static or few):
         for side in range(sides):
-            ranked(rules, streams, state, side, heap_of(state, side))
+            ranked(rules, streams, state, side, heap_of(state, side), state.priority)
     held = np.int64(0)
     for side in range(sides):
         held += state.n[side, layout.COUNT]

@@ -14,23 +14,39 @@ FEW = 4
 
 
 @inlined
+def part_of(state: StarState, side: Integer, heaps: Records) -> Records:
+    """Return the part of heaps of all streams that is a stream's."""
+    begin = 2 * state.room[side] + 64 * side
+    return heaps[begin : 2 * state.room[side + 1] + 64 * (side + 1)]
+
+
+@inlined
 def heap_of(state: StarState, side: Integer) -> Records:
     """Return the part of `heap` that is a stream's."""
-    begin = 2 * state.room[side] + 64 * side
-    return state.heap[begin : 2 * state.room[side + 1] + 64 * (side + 1)]
+    return part_of(state, side, state.heap)
+
+
+@inlined
+def ties_of(
+    rules: StarRules, streams: StarStreams, state: StarState, at: Integer
+) -> tuple[float, float]:
+    """Return what breaks ties of priority: importance and m, or 0."""
+    if rules.ties_by_importance:
+        return np.float64(streams.importance[at]), np.float64(state.rank_m[at])
+    return 0.0, 0.0
 
 
 @kernel
 def ranked(
-    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, heap: Records
-) -> None:
-    """Rebuild the heap of a stream from its residents. O(K)."""
+    rules: StarRules, streams: StarStreams, state: StarState, side: Integer, heap: Records,
+    priorities: Records,
+) -> None:  # fmt: skip
+    """Rebuild the heap of a stream from its residents, by priority or V. O(K)."""
     begin, size = state.room[side], state.n[side, layout.COUNT]
     for i in range(size):
         at = np.int64(state.members[begin + i])
-        heap[i].priority = state.priority[at]
-        heap[i].importance = streams.importance[at] if rules.ties_by_importance else 0.0
-        heap[i].m = state.rank_m[at] if rules.ties_by_importance else 0.0
+        heap[i].priority = priorities[at]
+        heap[i].importance, heap[i].m = ties_of(rules, streams, state, at)
         heap[i].seq = at
         heap[i].what = at
     state.n[side, layout.HEAP] = size

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import naive_star
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from star_cases import (
@@ -83,6 +86,39 @@ def test_one_memory_of_busy_streams(policy: str) -> None:
     check(pooled(busy_star(policy, 6, 2, 60)))
     check(pooled(busy_star(policy, 7, 4, 16)))
     check(pooled(busy_star(policy, 8, 2, 60)))
+
+
+@pytest.mark.parametrize("pools", [False, True])
+@pytest.mark.parametrize(
+    ("base", "params"),
+    [
+        (0.0, {}),
+        (0.0, {"beta": 0.1, "alpha": 0.7}),
+        (1.0, {"beta": 5.0, "initial": "importance"}),
+        (2.0**52, {"beta": 0.5, "alpha": 2.0**60, "initial": "importance"}),
+    ],
+)
+def test_priorities_that_fall_for_long_equal_the_oracle(
+    base: float, params: dict[str, Any], *, pools: bool
+) -> None:
+    """Priorities are tied at 0, and where V less what was lost is rounded.
+
+    Many tuples come and go before memories are full, so that heaps are built anew.
+    """
+    rng, few, rows = np.random.default_rng(3), 130, 260
+    streams = tuple(
+        [
+            (int(ts), int(key), base + float(own))
+            for ts, key, own in zip(
+                [*range(0, 10 * few, 10), *np.sort(rng.integers(10 * few, 12 * few, rows - few))],
+                rng.integers(0, 4, rows), rng.integers(0, 4, rows), strict=True,
+            )
+        ]
+        for _ in range(3)
+    )  # fmt: skip
+    facts = tuple(((key, key, key), None, None, 0) for key in range(4))
+    case = StarCase(streams, facts, (25, 40, 25), (6, 2, 9), "dgl", params)
+    check(pooled(case) if pools else case)
 
 
 @FEW
