@@ -138,18 +138,15 @@ def of_driver(clock: Keeping, tuples: int, latency: float) -> dict[str, dict[str
         )
         splits = -(-tuples // rows_a_split(tuples))
         results, found[f"results of {splits:,} splits, {LANES:,} lanes"] = built(
-            lambda: split_results(clock.results["split"][0], splits)
+            lambda: split_results(clock.results["split"][0][0], splits)
         )
         sent = pickle.dumps(results[:100])
         found[f"results of {splits:,} splits, {LANES:,} lanes"]["sent"] = len(sent) * splits / 100
         _, found["rows of lanes, of these"] = built(lambda: Splits(results, LANES, False).rows)
         prepared = lanes_prepared(clock.prepared)
-        (folder / "lanes").mkdir()
-        _, found[f"manifest of {len(prepared.lanes):,} lanes"] = built(
-            lambda: prepared.save(folder / "lanes")
-        )
-        size = (folder / "lanes" / "manifest.json").stat().st_size
-        found[f"manifest of {len(prepared.lanes):,} lanes"]["sent"] = size
+        manifest, held = folder / "manifest.json", f"manifest of {len(prepared.lanes):,} lanes"
+        _, found[held] = built(lambda: manifest.write_text(prepared.content()))
+        found[held]["sent"] = manifest.stat().st_size
     task = clock.items["replay_lane"][0]
     tasks = [replace(task, files=replace(task.files, lane=i)) for i in range(PARTS)]
     written, found[f"{PARTS:,} replay tasks"] = built(lambda: cloudpickle.dumps((built, tasks)))

@@ -24,10 +24,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from gpu_suite import commit, surroundings
-from options_given import job_of
 from reproduce.record import write
 
 from engine.jobs.replay.run import run_replay
+from engine.options.replay import REPLAY, job_of
 from engine.runtime.executors import Executor, ThreadExecutor
 
 SPAN, KEYS, WINDOW = 40, 2000, 4000
@@ -88,8 +88,9 @@ def submit_arguments(args: argparse.Namespace, work: Path) -> str:
 
 def replayed(folder: Path, out: Path, executor: Executor, **given: Any) -> tuple[pa.Table, Any]:  # noqa: ANN401 - options of a job
     """Return the rows of a replay of the archives, in order, and its report."""
-    sides = (str(folder / f"{side}.parquet") for side in ("left", "right"))
-    report = run_replay(job_of(*sides, out, folder / "cache", ROLES | given), executor)
+    places = {"left": folder / "left.parquet", "right": folder / "right.parquet", "out": out}
+    options = REPLAY.from_keywords(places | ROLES | given | {"cache": folder / "cache"})
+    report = run_replay(job_of(options), executor)
     return pq.read_table(out, partitioning=None).sort_by(ORDER), report.content
 
 

@@ -30,7 +30,7 @@ from reproduce.record import about, write
 import winnow
 from engine import commands as cli
 from engine.api.pairs import SweepFound, sweep
-from engine.jobs.sweep import run as sweep_run
+from engine.jobs.sweep import by_lanes
 from engine.jobs.sweep.cells import Cell, CellResult
 from engine.jobs.sweep.task import SweepOutcome, SweepTask, replay_cells, sweep_lane
 from engine.runtime.executors import ThreadExecutor
@@ -104,11 +104,11 @@ def remembered() -> Iterator[list[SweepTask]]:
         tasks.append(task)
         return sweep_lane(task)
 
-    sweep_run.sweep_lane = lane
+    by_lanes.sweep_lane = lane
     try:
         yield tasks
     finally:
-        sweep_run.sweep_lane = sweep_lane
+        by_lanes.sweep_lane = sweep_lane
 
 
 def alone(tasks: list[SweepTask]) -> list[tuple[Cell, CellResult]]:
