@@ -5,7 +5,6 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-BENCH_ARGS ?=
 PEERS_ARGS ?=
 REPRODUCE_ARGS ?=
 # Of each parametrised test so many cases are tried, of long ones fewer, or all where what it uses
@@ -86,9 +85,9 @@ wheel: $(VENV)/.run ## Build a wheel with compiled kernels, for this Python, num
 	WINNOW_WHEEL_KERNELS=$(abspath build/kernels) $(BIN)/python -m pip wheel --quiet --no-deps \
 	    --wheel-dir dist .
 
-bench: $(VENV)/.bench ## Measure, against other engines too; BENCH_ARGS and PEERS_ARGS
+bench: $(VENV)/.bench ## Measure, against other engines too; PEERS_ARGS
 	for script in $(filter-out benchmarks/demo.py $(wildcard benchmarks/gpu_*.py),$(wildcard benchmarks/*.py)); do \
-	    echo "== $$script"; $(BIN)/python $$script $(BENCH_ARGS); done
+	    echo "== $$script"; $(BIN)/python $$script; done
 	$(BIN)/python benchmarks/peers $(PEERS_ARGS)
 
 reproduce: $(VENV)/.bench ## Measure and judge every figure of the papers; REPRODUCE_ARGS=--quick

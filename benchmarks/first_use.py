@@ -79,7 +79,8 @@ def write_streams(data: Path) -> None:
 def spent(name: str, data: Path, cache: Path) -> float:
     """Run a command in a process of its own; return its CPU seconds."""
     environment = os.environ | {"WINNOW_CACHE": str(cache)}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    for own in ("PYTHONDONTWRITEBYTECODE", "WINNOW_COMPILE"):  # as users have it
+        environment.pop(own, None)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     words = COMMANDS.get(name, name).format(data=data).split()
     subprocess.run(  # noqa: S603 - our own command line

@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=4_000_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", type=Path, default=RESULTS / "storage.json")
-    asked, _ = parser.parse_known_args()
+    asked = parser.parse_args()
     if importlib.util.find_spec("moto") is None:
         print("moto is not installed: make extras")
         return

@@ -6,3 +6,8 @@ the experiments of each paper and `papers.py` lists them; `run.py` measures, and
 
     python benchmarks/reproduce [--only P4:fig11] [--quick]
 """
+
+import os
+
+os.environ.setdefault("WINNOW_COMPILE", "always")
+"""Of all benchmarks, which import this first: warm-ups compile, and nothing that is timed."""

@@ -25,6 +25,7 @@ for name in sys.argv[1:]:
         print(name, error.name)
     sys.path[:] = place
 """
+COMPILES = "from engine.runtime.kept import COMPILED; print(COMPILED.always)"
 
 
 @pytest.fixture
@@ -44,6 +45,27 @@ def test_scripts_import_nothing_that_is_not_there() -> None:
     assert done.returncode == 0, done.stderr
     lacking = [line for line in done.stdout.splitlines() if line.split()[1] not in EXTRA]
     assert lacking == []
+
+
+@pytest.mark.parametrize("name", ["reproduce.run", "sweep"])
+def test_what_is_timed_was_compiled_before(name: str) -> None:
+    alone = {own: value for own, value in os.environ.items() if own != "WINNOW_COMPILE"}
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", f"import {name}; {COMPILES}"],
+        capture_output=True, text=True, check=True,
+        env=alone | {"PYTHONPATH": f"{BENCHMARKS}{os.pathsep}{ROOT}"},
+    )  # fmt: skip
+    assert done.stdout == "True\n"
+
+
+def test_first_uses_are_those_of_users(
+    script: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first_use, seen = script("first_use"), []
+    monkeypatch.setenv("WINNOW_COMPILE", "always")  # as `make bench` does
+    monkeypatch.setattr(first_use.subprocess, "run", lambda *_, env, **__: seen.append(env))
+    first_use.spent("replay", tmp_path, tmp_path / "cache")
+    assert [env.get("WINNOW_COMPILE") for env in seen] == [None]
 
 
 @guards("benchmarks", "engine/jobs/sweep", "tests/benchmarks/test_scripts.py")
