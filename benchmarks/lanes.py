@@ -1,6 +1,6 @@
 """What hash lanes cost on real archives: recall with 4 and 16 lanes against one, same memory.
 
-    python benchmarks/lanes.py [--rows 60000] [--only hflights] [--table docs/lanes.md]
+    python benchmarks/lanes.py [--rows 60000] [--only hflights]
 
 Each natural join, or its first rows, is replayed by three policies with four percentages of what
 the exact join needs at its peak, split evenly. A cost is in points of importance recall.
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from real_joins import NATURAL, Join, written
-from reproduce.record import about, filled, write
+from reproduce.record import about, write
 
 from engine.jobs.replay.run import run_replay
 from engine.options.replay import REPLAY, job_of
@@ -75,7 +75,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=60_000)
     parser.add_argument("--only", default="")
-    parser.add_argument("--table", type=Path, help="Markdown file whose marked table to fill")
     args = parser.parse_args()
     lines = []
     for name, join in NATURAL.items():
@@ -83,10 +82,7 @@ def main() -> None:
             for line in measured(name, join._replace(rows=args.rows)):
                 lines.append(line)
                 print(json.dumps(line), flush=True)
-    table = table_of(lines)
-    print(table)
-    if args.table is not None:
-        args.table.write_text(filled(args.table.read_text(), {"lanes": table}))
+    print(table_of(lines))
     if not args.only:
         write(RESULTS, {"about": about(), "rows": args.rows, "lines": lines})
 
