@@ -47,7 +47,7 @@ def test_scripts_import_nothing_that_is_not_there() -> None:
     assert lacking == []
 
 
-@pytest.mark.parametrize("name", ["reproduce.run", "sweep"])
+@pytest.mark.parametrize("name", ["demo", "reproduce.run", "sweep"])
 def test_what_is_timed_was_compiled_before(name: str) -> None:
     alone = {own: value for own, value in os.environ.items() if own != "WINNOW_COMPILE"}
     done = subprocess.run(  # noqa: S603 - our own interpreter
