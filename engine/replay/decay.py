@@ -13,7 +13,15 @@ import numpy as np
 
 from engine.policies import dgl
 from engine.replay import layout
-from engine.replay.heap import drop_at, heapify, precedes, rise, sink_near, without_gone
+from engine.replay.heap import (
+    drop_at,
+    following,
+    heapify,
+    precedes,
+    rise,
+    sink_near,
+    without_gone,
+)
 from engine.replay.layout import Memory
 from engine.replay.memory import insert, remove
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth
@@ -145,20 +153,16 @@ def _least_positive(memory: Memory, lost: float) -> Integer:
         return np.int64(best)
     i = np.int64(0)
     while True:
-        if dgl.priority(heap[nth(i)].priority, lost) <= least:
+        as_low = dgl.priority(heap[nth(i)].priority, lost) <= least
+        if as_low:
             what = heap[nth(i)].what
             if memory.slots[nth(what)].seq == heap[nth(i)].seq and _goes_first(
                 memory, what, best, least, lost
             ):
                 best = what
-            if 2 * i + 1 < n:
-                i = 2 * i + 1
-                continue
-        while i > 0 and (i & 1 == 0 or i + 1 == n):  # all below the parent is done
-            i = (i - 1) >> 1
+        i = following(i, n, as_low)
         if i == 0:
             return np.int64(best)
-        i += 1
 
 
 @kernel

@@ -143,6 +143,19 @@ def drop_at(heap: Records, n: Integer, i: Integer, keys: Records, side: Integer)
 
 
 @kernel
+def following(i: Integer, n: Integer, deeper: bool) -> Integer:
+    """Return the entry behind position `i` of a heap of `n`, gone through from the top down.
+
+    0 at the end. `deeper` says whether those below it are gone through too.
+    """
+    if deeper and 2 * i + 1 < n:
+        return 2 * i + 1
+    while i > 0 and (i & 1 == 0 or i + 1 == n):  # all below the parent is done
+        i = (i - 1) >> 1
+    return i if i == 0 else i + 1
+
+
+@kernel
 def heapify(heap: Records, n: Integer, keys: Records) -> None:
     """Make a heap of the first `n` entries, which rank slots. O(n)."""
     for i in range(n // 2 - 1, -1, -1):

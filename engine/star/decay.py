@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.policies import dgl
-from engine.replay.heap import drop_at, rise, sink_near
+from engine.replay.heap import drop_at, following, rise, sink_near
 from engine.runtime.jit import NONE, Integer, Records, kernel
 from engine.star import layout
 from engine.star.layout import StarRules, StarState, StarStreams
@@ -130,20 +130,16 @@ def _least_above_zero(
         return best
     i = np.int64(0)
     while True:
-        if dgl.priority(heap[i].priority, lost) <= least:
+        as_low = dgl.priority(heap[i].priority, lost) <= least
+        if as_low:
             at = np.int64(heap[i].what)
             if state.inside[at] and dgl.priority(np.float64(state.value[at]), lost) == least:
                 state.priority[at] = least
                 if below(rules, streams, state, at, best):
                     best = at
-            if 2 * i + 1 < n:
-                i = 2 * i + 1
-                continue
-        while i > 0 and (i & 1 == 0 or i + 1 == n):  # all below the parent is done
-            i = (i - 1) >> 1
+        i = following(i, n, as_low)
         if i == 0:
             return best
-        i += 1
 
 
 @kernel
