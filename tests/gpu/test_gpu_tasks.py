@@ -331,7 +331,7 @@ def test_a_device_of_no_such_name_is_refused_at_the_call(spark: Any, tmp_path: P
     given = {"on": "k", "time": "t", "window": 9, "memory": 3}
     with pytest.raises(SpecError, match="device is 'gup'; choose one of auto, cpu, gpu"):
         replay(left, right, device="gup", **given)
-    with pytest.raises(Exception, match=r"--device gpu: .*; install winnowjoin\[gpu\]"):
+    with pytest.raises(Exception, match=r"DeviceError: device gpu: .*; install winnowjoin\[gpu\]"):
         replay(left, right, device="gpu", **given).collect()
 
 

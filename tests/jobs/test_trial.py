@@ -20,7 +20,7 @@ from engine.jobs.allocate.tried import FIRST, SHARES, try_memories
 from engine.jobs.frame import Archives, JobLanes, open_job, prepare_job
 from engine.jobs.sweep.task import ExactCounter, replay_cells
 from engine.jobs.trial import run, stretches
-from engine.jobs.trial.advice import advice_of
+from engine.jobs.trial.advice import advice_of, is_modelled
 from engine.jobs.trial.candidates import POLICIES, Candidate, candidates_of
 from engine.jobs.trial.estimate import estimated, exactly
 from engine.jobs.trial.found import ENOUGH, FAVOURED, IMPORTANCE, Pair, Trial, best_of
@@ -364,9 +364,12 @@ def test_policies_are_replayed_on_everything_then_the_best_with_all_splits(
     policies = {one.candidate.policy for one in close[:2]}
     with_all = {one.candidate for one in every if one.candidate.policy in policies}
     assert {one.candidate for one in tried} == with_all | {one.candidate for one in first}
-    (more,) = run_trial(layout, job.lanes, policies=("age", "prob")).found
-    for one in every:
-        assert one.candidate.policy not in {"age", "prob"} or one in more
+    (more,) = run_trial(layout, job.lanes, also=is_modelled).found
+    modelled = [one for one in every if is_modelled(one.candidate)]
+    assert {(one.candidate.policy, one.candidate.split) for one in modelled} == {
+        (policy, split) for policy in ("age", "prob") for split in ("even", "expected")
+    }
+    assert [one for one in more if is_modelled(one.candidate)] == modelled
 
 
 def test_what_is_better_than_by_chance_is_chosen(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from engine.jobs.lane_stats import peaks_of
 from engine.jobs.profile.build import Together, build_profile
 from engine.jobs.profile.task import PassTask, SideSurvey, SurveyTask, pass_lane, survey_lane
 from engine.jobs.split import warn_of_no_memory
-from engine.jobs.trial.advice import MODELLED, advice_of, command_of
+from engine.jobs.trial.advice import advice_of, command_of, is_modelled
 from engine.jobs.trial.layout import lay_out
 from engine.jobs.trial.run import run_trial
 from engine.models.profile.lane_pass import LanePass, PassSettings, time_edges
@@ -51,9 +51,7 @@ def run_profile(
     layout = lay_out(base, options.memories, archives, tried)
     for memory in options.memories if options.memory != DEFAULT_MEMORY else ():
         warn_of_no_memory(memory, POOLED, layout.peaks)
-    found = run_trial(
-        layout, tried, measure=options.measure, seed=base.seed, policies=MODELLED.values()
-    )
+    found = run_trial(layout, tried, measure=options.measure, seed=base.seed, also=is_modelled)
     trials = advice_of(options.memories, found, options.measure)
     if options.asked is not None:
         trials = [one | {"command": command_of(options.asked, one)} for one in trials]

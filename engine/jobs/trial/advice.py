@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from engine.jobs.trial.candidates import Candidate
 from engine.jobs.trial.estimate import Estimate
 from engine.jobs.trial.found import IMPORTANCE, Trial, Tried
 from engine.options.budget import EVEN, EXPECTED, Amounts
@@ -14,6 +15,14 @@ from engine.runtime.streams import SIDES
 
 MODELLED = {"age": "age", "frequency": "prob"}
 """The policy that goes by what a model says."""
+_PREDICTED = {(policy, str(split)) for policy in MODELLED.values() for split in (EVEN, EXPECTED)}
+
+
+def is_modelled(candidate: Candidate) -> bool:
+    """Return whether a model predicts what a candidate reaches, as PROB knows all of history."""
+    return candidate[:2] in _PREDICTED and (
+        candidate.policy != MODELLED["frequency"] or candidate.estimator == "history"
+    )
 
 
 def advice_of(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import product
 
 import numpy as np
 
 from engine.jobs.frame import JobLanes
+from engine.jobs.trial.candidates import Candidate
 from engine.jobs.trial.estimate import Drawn
 from engine.jobs.trial.found import (
     ENOUGH,
@@ -44,7 +45,7 @@ TUPLES_A_ROW = 4
 WEIGHTS = {"yield": 3, "age": 2}
 """Tuples that one of a policy counts as; 1 of the others."""
 EVERY = 4_000_000
-"""Tuples that all candidates may replay together to be replayed on everything."""
+"""Tuples that all candidates may replay together, for each memory, to be replayed on everything."""
 SCREENING = 2
 """Tuples for each of the archives' that the first round has with each memory, at most, where the
 last can replay two on everything."""
@@ -68,7 +69,7 @@ def run_trial(
     measure: str = IMPORTANCE,
     seed: int = 0,
     tuples: int | None = None,
-    policies: Collection[str] = (),
+    also: Callable[[Candidate], bool] | None = None,
 ) -> Trial:
     """Replay candidates on stretches of two archives, and rank them.
 
@@ -80,9 +81,9 @@ def run_trial(
         Decides which stretches are drawn.
     tuples : int, optional
         Replayed by all candidates together, at most; by default `most_tuples`.
-    policies : collection of str
-        Those to replay with every split where policies are replayed on everything, even if
-        another is better.
+    also : callable, optional
+        Returns whether a candidate is to be replayed on everything where some are, even if
+        others are better.
 
     Notes
     -----
@@ -99,7 +100,7 @@ def run_trial(
     Where windows are so long that not even one stretch can be afforded, the first policies of the
     list are replayed on everything.
     """
-    return _Rounds(layout, lanes, measure, seed, tuples, policies).trial()
+    return _Rounds(layout, lanes, measure, seed, tuples, also).trial()
 
 
 class _Rounds:
@@ -110,14 +111,14 @@ class _Rounds:
         measure: str,
         seed: int,
         tuples: int | None,
-        policies: Collection[str],
+        also: Callable[[Candidate], bool] | None,
     ) -> None:
         self._layout, self._lanes, self._measure = layout, lanes, measure
         self._rows = sum(lanes.rows)
         self._cost = sum(cost_of(rows) for rows in lanes.rows)
         self._tuples = most_tuples(lanes) if tuples is None else tuples
         self._replays = Replays(layout, lanes)
-        self._policies = policies
+        self._also = also
         self._start = float(uniforms(seed, PURPOSE_STRETCH, 0, np.zeros(1, np.int64))[0])
         self._every = list(range(len(layout.places)))
         self._memories = len(memories_of(layout, self._every))
@@ -126,7 +127,7 @@ class _Rounds:
     def trial(self) -> Trial:
         """Replay, and rank."""
         every, span = self._every, self._lanes.prepared.span
-        if span is None or self._fits(every, min(self._tuples, EVERY)):
+        if span is None or self._fits(every, min(self._tuples, self._memories * EVERY)):
             return self._trial(whole(self._replays.whole(every)), every)
         policies = self._screens[-1]
         least = ENOUGH if self._all_affordable(policies.cells, self._tuples) else 1
@@ -229,9 +230,9 @@ class _Rounds:
         chosen = self._affordable(cells, tuples) or self._affordable(cells[:1], math.inf)
         found = whole(self._replays.whole(chosen))
         like = with_all(self._layout, close(self._layout, found, self._measure), screen)
-        if not known:
+        if self._also is not None:
             places = self._layout.places
-            like += [at for at in self._every if places[at].candidate.policy in self._policies]
+            like += [at for at in self._every if self._also(places[at].candidate)]
         tried = self._affordable([*chosen, *like], tuples)
         found |= whole(self._replays.whole([cell for cell in tried if cell not in found]))
         return self._trial({**known, **found}, [*found], draws)
