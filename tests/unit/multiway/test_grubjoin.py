@@ -11,6 +11,7 @@ from grubjoin_cases import both, check
 from indexed_cases import both_by
 from interpreted_too import only_interpreted
 from multiway_cases import PREDICATES, random_streams
+from thorough import guards
 
 from engine.multiway.harvest import adaptation, foresight, speculation, timed
 from engine.multiway.harvest.cpu_prober import CpuProber
@@ -71,6 +72,7 @@ def test_a_virtual_clock_with_small_buffers(
     assert done[0].drops.any() or capacity > 5 or len(sizes) == 4 or kind == "keyed"
 
 
+@guards("engine/multiway", "tests/unit/multiway/test_grubjoin.py")
 @pytest.mark.parametrize(
     ("seed", "kind", "sizes", "given"),
     [
@@ -153,6 +155,7 @@ def test_what_is_recorded_of_many_intervals(monkeypatch: pytest.MonkeyPatch) -> 
     assert join.steps == whole[0].steps
 
 
+@guards("engine/multiway", "tests/unit/multiway/test_grubjoin.py")
 def test_a_scan_has_room_for_tuples_that_were_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     """It finds them, too, before they are sifted out: compiled, it would write behind its room."""
     monkeypatch.setattr(timed, "TUPLES", 1)
