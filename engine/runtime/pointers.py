@@ -72,7 +72,7 @@ def pointer(
     if not found.is_ours:
         try:
             found.__wrapper_address__()
-        except Exception as error:
+        except Exception as error:  # numba raises several, and passes on what the user's code does
             lines = [line.strip() for line in str(error).splitlines()]
             told = (line for line in lines if line and not line.startswith("Failed in nopython"))
             why = next(told, type(error).__name__)

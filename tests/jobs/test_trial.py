@@ -22,8 +22,16 @@ from engine.jobs.sweep.task import ExactCounter, replay_cells
 from engine.jobs.trial import run, stretches
 from engine.jobs.trial.advice import advice_of, is_modelled
 from engine.jobs.trial.candidates import POLICIES, Candidate, candidates_of
-from engine.jobs.trial.estimate import estimated, exactly
-from engine.jobs.trial.found import ENOUGH, FAVOURED, IMPORTANCE, Pair, Trial, best_of
+from engine.jobs.trial.estimate import Drawn, estimated, exactly
+from engine.jobs.trial.found import (
+    ENOUGH,
+    FAVOURED,
+    IMPORTANCE,
+    Pair,
+    Trial,
+    best_of,
+    estimated_pair,
+)
 from engine.jobs.trial.layout import TrialLayout, lay_out
 from engine.jobs.trial.run import run_trial
 from engine.jobs.trial.stretches import Stretch, blocks_of, drawn, stretches_of
@@ -319,6 +327,23 @@ def test_few_outputs_let_the_favoured_and_others_be_replayed_on_everything(tmp_p
             assert tried[0].importance_recall == truth[tried[0].candidate]
             assert tried[1].importance_recall == truth[tried[1].candidate]
             assert tried[0].importance_recall >= favoured
+
+
+def test_draws_tell_what_is_clearly_worse() -> None:
+    """By differences on the same draws: recalls themselves may differ more between draws."""
+    exact = np.array([[10.0, 100.0, 40.0, 70.0, 20.0]] * 2)
+    some = Drawn(exact, np.full(5, 0.2), 0.0)
+    shares = np.array([0.9, 0.2, 0.6, 0.4, 0.8])
+    best, less, other = (
+        estimated_pair(some, np.stack([exact[0] * recalled, exact[1] * weighed]), 240.0)
+        for recalled, weighed in (
+            (shares, shares), (shares, shares - 0.05), (shares, shares[::-1] - 0.05),
+        )
+    )  # fmt: skip
+    assert less.is_behind(best, IMPORTANCE)
+    assert not less.is_behind(best, "recall")
+    assert not best.is_behind(less, IMPORTANCE)
+    assert not other.is_behind(best, IMPORTANCE)
 
 
 @pytest.mark.usefixtures("short_stretches")

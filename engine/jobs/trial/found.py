@@ -22,8 +22,6 @@ ERRORS = 2.0
 ENOUGH = 4
 """Draws, at least, whose differences tell how much chance makes."""
 IMPORTANCE, RECALL = MEASURES = ("importance_recall", "recall")
-RECALLS = (RECALL, IMPORTANCE)
-"""Measures of outputs and of importance."""
 
 
 class Counted(NamedTuple):
@@ -94,10 +92,9 @@ class Pair(NamedTuple):
 
         That is, whether the 95 % interval of their difference on the same draws lies below 0.
         """
-        if self.drawn is None or other.drawn is None:
-            return self.reached(measure).value < other.reached(measure).value
+        assert self.drawn is not None and other.drawn is not None  # noqa: S101, PT018 - of stretches
         some, own = self.drawn
-        what = RECALLS.index(measure)
+        what = Exact._fields.index("importance" if measure == IMPORTANCE else "outputs")
         less, error = ratio(
             other.drawn[1][what] - own[what], some.exact[what], some.work, covered=some.covered
         )
