@@ -43,6 +43,8 @@ class AgeCounts(NamedTuple):
     ages: tuple[NDArray[np.int64], NDArray[np.int64]]
     """((buckets,) int64, (buckets,) int64). Outputs by the age of the earlier member, of left and
     of right; no simultaneous ones."""
+    arrived: tuple[int, int]
+    """Tuples of left and of right from the first tick that counts on."""
 
 
 def count_ages(task: AgeTask) -> AgeCounts:
@@ -57,10 +59,15 @@ def count_ages(task: AgeTask) -> AgeCounts:
         key_links=None if links is None else links.key_links,
     )
     keys = LaneKeys(join, None, forgets=True) if links is None else FactKeys(links, None)
+    arrived = [0, 0]
     for batch in lane_batches(files.left, files.right):
+        for side, own in enumerate((batch.left.ts, batch.right.ts)):
+            early = 0 if settings.start_ts is None else np.searchsorted(own, settings.start_ts)
+            arrived[side] += own.size - int(early)
         ids = keys.intern(batch.left, batch.right)
         join.push(batch.left, ids[0], batch.right, ids[1], keys.outputs, keys.importance)
-    return AgeCounts(join.outputs, join.importance, (join.ages_left, join.ages_right))
+    ages = join.ages_left, join.ages_right
+    return AgeCounts(join.outputs, join.importance, ages, (arrived[0], arrived[1]))
 
 
 def measured_curves(

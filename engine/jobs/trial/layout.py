@@ -6,19 +6,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from engine.jobs.age_curves import Curves, curves_cut, curves_given, measured_curves
+from engine.jobs.age_curves import Curves, curves_cut
 from engine.jobs.capped import warn_of_capped
 from engine.jobs.frame import Archives, JobLanes
 from engine.jobs.lane_stats import lane_stats
 from engine.jobs.split import LaneModels, lane_budgets, summaries_needed
 from engine.jobs.sweep.cells import Cell
 from engine.jobs.trial.candidates import Candidate, candidates_of
+from engine.jobs.trial.curves import trial_curves
 from engine.lanes.joint import Peaks
 from engine.lanes.profile import LaneProfile
 from engine.options.budget import EXPECTED, Amounts
 from engine.options.replay import JobOptions
 from engine.policies import ValueKind
-from engine.replay.settings import ReplaySettings, number_of
+from engine.replay.settings import ReplaySettings
 from engine.runtime.errors import SpecError
 
 
@@ -115,7 +116,7 @@ def cells_of(
     for job in jobs[:1]:
         warn_of_capped(job, profiles)
     aged = next((own for own in settings if own.the_policy.name == "age"), None)
-    curves = (None, None) if aged is None else _curves(aged, lanes, given)
+    curves = (None, None) if aged is None else trial_curves(aged, lanes, given)
     cells: list[list[Cell]] = [[] for _ in lanes.files]
     for number, (job, own) in enumerate(zip(jobs, settings, strict=True)):
         by_age = own.the_policy.name == "age"
@@ -147,11 +148,3 @@ def _kinds(jobs: Iterable[JobOptions], lanes: JobLanes) -> list[ValueKind]:
             summaries_needed(job.memory, lanes.groups, [job.the_policy], frequencies=frequencies)
         )
     return sorted(found)
-
-
-def _curves(settings: ReplaySettings, lanes: JobLanes, given: Curves) -> Curves:
-    """Return AGE's curves: given, or measured by a pass."""
-    if None not in given:
-        return given
-    buckets = int(number_of(settings.parameters["buckets"]))
-    return measured_curves(curves_given(settings), lanes, settings, buckets)[0]
