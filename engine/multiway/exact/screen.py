@@ -36,6 +36,8 @@ _SCALED = 60
 less by a factor of 2**86 are still told apart."""
 _ROWS = 1 << 10
 """Tuples that are prepared together, in the cache."""
+_CACHED = 1 << 3
+"""The same where compiled code does it, in the nearest cache."""
 
 
 class Screen(NamedTuple):
@@ -158,18 +160,23 @@ def _above(values: Floats) -> Singles:
 
 
 @jit
-def _scaled_by(length: Floats, value: Floats, row: Singles) -> None:
-    for i in range(length.size):
-        scale = 1.0 / length[i]
-        for c in range(value.shape[1]):
-            row[i, c] = value[i, c] * scale
+def _directions(value: Floats, row: Singles) -> Floats:
+    """Write vectors scaled to length 1, a few at a time while they are cached; return lengths."""
+    length = np.empty(value.shape[0])
+    for begin in range(0, length.size, _CACHED):
+        end = min(begin + _CACHED, length.size)
+        length[begin:end] = np.sqrt(squares(value[begin:end]))
+        for i in range(begin, end):
+            scale = 1.0 / length[i]
+            for c in range(value.shape[1]):
+                row[i, c] = value[i, c] * scale
+    return length
 
 
 def _of_cosines(bound: float, value: Floats) -> Screen:
     """Return vectors of length 1: a proposal is the cosine, but for the error."""
-    error, length = _error(value.shape[1]), np.sqrt(squares(value))
-    row, none = np.empty(value.shape, np.float32), np.zeros(len(value))
-    _scaled_by(length, value, row)
+    error, row = _error(value.shape[1]), np.empty(value.shape, np.float32)
+    length, none = _directions(value, row), np.zeros(len(value))
     return Screen(COSINE, bound, row, none, _below(bound - error), bound + error, 0.0, length)
 
 
