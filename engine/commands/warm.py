@@ -10,7 +10,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, TypedDict
 
@@ -23,6 +26,7 @@ from engine.options.command import Command, Group
 from engine.options.kinds import FLAG, PLACE, Names
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option
+from engine.runtime.beside import BESIDE
 from engine.runtime.disk import full_disk_reported, scratch_folder
 from engine.runtime.errors import OutputError, SpecError, WinnowError, chosen
 from engine.runtime.kept import ANY_PROCESSOR, COMPILED, KERNELS, kernel_cache
@@ -137,19 +141,12 @@ def run(asked: Asked) -> int:
     folder = kernel_cache()
     if folder is None:
         raise WinnowError("there is no folder for kernels that can be written: set WINNOW_CACHE")
-    said, COMPILED.tell = COMPILED.tell, None
-    before, COMPILED.always = COMPILED.always, True
-    begun, first = time.perf_counter(), len(COMPILED.names)
-    try:
-        with tempfile.TemporaryDirectory() as place:
-            write_streams(Path(place))
-            for done, name in enumerate(names):
-                _tell(f"{name}, {done + 1} of {len(names)} commands")
-                for line in RUNS[name]:
-                    _run(name, line.format(folder=place).split())
-    finally:
-        COMPILED.tell, COMPILED.always = said, before
-    spent, compiled = time.perf_counter() - begun, COMPILED.names[first:]
+    begun = time.perf_counter()
+    with tempfile.TemporaryDirectory() as place:
+        write_streams(Path(place))
+        lines = [(name, line.format(folder=place)) for name in names for line in RUNS[name]]
+        compiled = list(chain.from_iterable(_compiled(lines)))
+    spent = time.perf_counter() - begun
     print(f"{len(compiled)} kernels compiled, the others were there")  # noqa: T201
     print(f"seconds: {spent:.1f}; they are kept in {folder}")  # noqa: T201
     if given["check"] and compiled:
@@ -215,19 +212,36 @@ def write_streams(folder: Path) -> None:
     (folder / "joins.toml").write_text(_JOINS.format(folder=folder))
 
 
-def _run(name: str, words: list[str]) -> None:
-    """Run a command without what it prints."""
+def _compiled(lines: Sequence[tuple[str, str]]) -> Iterator[list[str]]:
+    """Carry out runs, as many at once as there are cores; yield what kernels each compiled."""
+    with ThreadPoolExecutor(BESIDE.most) as threads:
+        done = (
+            threads.map(partial(BESIDE.call, _run), lines) if BESIDE.most > 1 else map(_run, lines)
+        )
+        for number, (name, _) in enumerate(lines, 1):
+            _tell(f"{name}, {number} of {len(lines)} runs")
+            yield next(done)
+
+
+def _run(line: tuple[str, str]) -> list[str]:
+    """Carry out a run without what it prints; return the kernels that it compiled."""
     from engine.commands import main  # noqa: PLC0415 - it imports this file
 
-    errors = io.StringIO()
-    with (
-        Path(os.devnull).open("w") as nowhere,
-        contextlib.redirect_stdout(nowhere),
-        contextlib.redirect_stderr(errors),
-    ):
-        status = main([name, *words])
+    said, COMPILED.tell = COMPILED.tell, None
+    before, COMPILED.always = COMPILED.always, True
+    first, errors = len(COMPILED.names), io.StringIO()
+    try:
+        with (
+            Path(os.devnull).open("w") as nowhere,
+            contextlib.redirect_stdout(nowhere),
+            contextlib.redirect_stderr(errors),
+        ):
+            status = main([line[0], *line[1].split()])
+    finally:
+        COMPILED.tell, COMPILED.always = said, before
     if status:
-        raise WinnowError(f"{name} failed as its kernels were compiled: {errors.getvalue()}")
+        raise WinnowError(f"{line[0]} failed as its kernels were compiled: {errors.getvalue()}")
+    return COMPILED.names[first:]
 
 
 def _tell(line: str) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import cached_property
 from types import FunctionType
 from typing import Any
@@ -29,6 +30,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 from numba.core.types.misc import unliteral
 
+from engine.runtime.beside import BESIDE
 from engine.runtime.entry_cache import CACHE, SHIPPED, EntryCache
 from engine.runtime.interpreted import CALL, interpret
 from engine.runtime.kept import COMPILED
@@ -244,8 +246,17 @@ class Entry(CPUDispatcher):  # type: ignore[misc]
         return self(*given)
 
     def compile(self, sig: Any) -> Any:  # noqa: ANN401 - numba's
-        """Compile, without collections of garbage: there is none, and many young objects."""
-        with global_compiler_lock:
+        """Compile, or have a process do it that keeps it, where another thread compiles.
+
+        Without collections of garbage: there is none, and many young objects.
+        """
+        with BESIDE.alone((self.py_func, sig)), ExitStack() as turns:
+            if isinstance(self._cache, EntryCache):
+                if BESIDE.is_busy:
+                    self._cache.compile_apart(self.py_func, sig, self.targetctx)
+                turns.enter_context(self._cache.alone(sig, self.targetctx))
+            turns.enter_context(BESIDE.here())
+            turns.enter_context(global_compiler_lock)
             collects = gc.isenabled()
             gc.disable()
             try:

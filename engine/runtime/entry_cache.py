@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import FunctionType
@@ -10,8 +12,11 @@ from typing import Any
 
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.runtime import rtsys
+from numba.core.serialize import dumps
 
+from engine.runtime.beside import BESIDE, compile_kernel
 from engine.runtime.kept import ANY_PROCESSOR, COMPILED, kernel_cache, shipped_kernels
+from engine.runtime.locked import locked
 from engine.runtime.source import module_digest
 
 CACHE, SHIPPED = kernel_cache(), shipped_kernels()
@@ -85,6 +90,35 @@ class EntryCache(FunctionCache):  # type: ignore[misc]
         """Return whether there is anything of this kernel."""
         files = [self._cache_file] if SHIPPED is None else [self._cache_file, self._shipped]
         return any(Path(own._index_path).is_file() for own in files)
+
+    def holds(self, signature: Any, context: Any) -> bool:  # noqa: ANN401 - numba's
+        """Return whether an entry is on disk, without loading it."""
+        kind, (triple, *own), code = self._index_key(signature, context.codegen())
+        files = [(self._cache_file, own)]
+        if SHIPPED is not None:
+            files.append((self._shipped, [*ANY_PROCESSOR.values()]))
+        return any((kind, (triple, *cpu), code) in file._load_index() for file, cpu in files)
+
+    def compile_apart(self, function: FunctionType, signature: Any, context: Any) -> None:  # noqa: ANN401 - numba's
+        """Have an entry compiled by another process, if it is not there and can be kept."""
+        place = vars(sys.modules[function.__module__]).items()
+        names = [name for name, own in place if getattr(own, "py_func", None) is function]
+        if CACHE is None or not names or self.holds(signature, context):
+            return
+        try:
+            BESIDE.call(compile_kernel, function.__module__, names[0], dumps(signature))
+        except Exception:  # noqa: BLE001 - then it is compiled here, and its error is raised here
+            return
+        COMPILED.names.append(f"{function.__module__}.{function.__qualname__}")
+
+    @contextmanager
+    def alone(self, signature: Any, context: Any) -> Iterator[None]:  # noqa: ANN401 - numba's
+        """Run the block, of which one process compiles an entry, and those after it load it."""
+        if CACHE is None or self.holds(signature, context):
+            yield
+            return
+        with locked(CACHE, f"{self.cache_path} {self._impl.filename_base} {signature}"):
+            yield
 
     def save_overload(self, signature: Any, compiled: Any) -> None:  # noqa: ANN401 - numba's
         """Keep a compiled entry, if it can be written."""
