@@ -57,7 +57,7 @@ def parse_window(text: str, unit: str, name: str) -> int:
     return parse_ticks(text, unit, f"window {{}} of stream {name}")
 
 
-def parse_ticks(text: str, unit: str, what: str) -> int:
+def parse_ticks(text: str, unit: str, what: str, least: int = 0) -> int:
     """Return a length of time in ticks: `parse_window` of anything that is one.
 
     Parameters
@@ -66,11 +66,13 @@ def parse_ticks(text: str, unit: str, what: str) -> int:
         As of `parse_window`.
     what : str
         Whose it is, with {} for the text, for messages.
+    least : {0, 1}
+        The fewest ticks.
 
     Raises
     ------
     SpecError
-        As `parse_window`.
+        As `parse_window`, and if there are fewer than `least`.
 
     Examples
     --------
@@ -87,8 +89,8 @@ def parse_ticks(text: str, unit: str, what: str) -> int:
         ticks = Fraction(body)
     else:
         ticks = _duration(body, text, unit, what)
-    if negative and ticks:
-        raise SpecError(f"{named} must be 0 ticks or more")
+    if (negative and ticks) or (least and not ticks):
+        raise SpecError(f"{named} must be {least} tick{'' if least == 1 else 's'} or more")
     if ticks.denominator != 1:
         one = "" if unit == "tick" else f" (one tick is 1 {unit})"
         raise SpecError(f"{named} is not a whole number of ticks{one}: round it")

@@ -75,7 +75,7 @@ def parse(given: Mapping[str, str]) -> Options:
     return Options(
         feed,
         parse_speed(options.get("speed", "max"), unit),
-        None if ticks is None else _at_least_one(parse_ticks(ticks, unit, "ticks_per_batch {}")),
+        None if ticks is None else parse_ticks(ticks, unit, "ticks_per_batch {}", least=1),
         _whole("rows_per_batch", options.get("rows_per_batch", str(ROWS_PER_BATCH))),
         None if start is None else parse_instant(start, unit, "start", feed.zone),
         _whole("partitions", options.get("partitions", str(PARTITIONS))),
@@ -91,12 +91,6 @@ def unpacked(text: str) -> Feed:
     """Return the feed of `packed`."""
     found: Feed = pickle.loads(base64.b64decode(text))  # noqa: S301 - the driver's own
     return found
-
-
-def _at_least_one(ticks: int) -> int:
-    if ticks < 1:
-        raise SpecError("ticks_per_batch is 0; it must be 1 or more")
-    return ticks
 
 
 def _whole(option: str, text: str) -> int:

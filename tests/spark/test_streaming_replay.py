@@ -259,7 +259,7 @@ def test_the_index_reads_no_more_than_tells(archives: Path) -> None:
         ({"speed": "60x"}, "time is a plain number, which no clock measures"),
         ({"speed": "0x", "time": "moment"}, "speed is '0x'"),
         ({"rows_per_batch": "0"}, "rows_per_batch is '0'; it must be a whole number, 1 or more"),
-        ({"ticks_per_batch": "0"}, "ticks_per_batch is 0; it must be 1 or more"),
+        ({"ticks_per_batch": "0"}, "ticks_per_batch 0 must be 1 tick or more"),
         ({"ticks_per_batch": "5min"}, "is a duration, but its time column holds plain numbers"),
         ({"columns": "x"}, "columns is 'x'; give all, none"),
         ({"columns": '["wort"]'}, "columns has 'wort', which is in neither.*Did you mean 'word'"),

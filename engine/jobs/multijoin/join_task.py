@@ -175,12 +175,7 @@ def _windows(options: MultiJoinOptions, unit: str) -> Windows:
 
 
 def _ticks(given: str | None, unit: str, option: str) -> int | None:
-    if given is None:
-        return None
-    found = parse_ticks(given, unit, option + " {}")
-    if found < 1:
-        raise SpecError(f"{option} {given} must be 1 tick or more")
-    return found
+    return None if given is None else parse_ticks(given, unit, option + " {}", least=1)
 
 
 def _harvest(options: MultiJoinOptions, windows: Windows, unit: str) -> HarvestSettings | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from engine.runtime.errors import SpecError, did_you_mean
 from engine.runtime.streams import SIDES
@@ -62,9 +61,7 @@ class _Reading:
         """Return the aggregate."""
         text = self._text
         found = re.match(r"\s*(\w+)\s*\(", text)
-        if found is None and (bare := re.match(r"\s*count\b", text, re.IGNORECASE)):
-            whole = _Reading(f"count(*){text[bare.end() :]}", self._streams).spec()
-            return replace(whole, text=text.strip())
+        found = found or re.match(r"\s*(count)\b", text, re.IGNORECASE)
         if found is None:
             raise SpecError(f"--aggregate {text!r} does not begin with a function: {self._help}")
         function = found[1].lower()
@@ -74,7 +71,7 @@ class _Reading:
                 f"{', '.join(FUNCTIONS)}.{did_you_mean(function, FUNCTIONS)}"
             )
         self._at = found.end()
-        value = self._value(function)
+        value = self._value(function) if found[0].endswith("(") else "*"
         where: tuple[Condition, ...] = ()
         if word := re.compile(r"\s*where\b", re.IGNORECASE).match(text, self._at):
             where, self._at = conditions(text, word.end(), self._streams)

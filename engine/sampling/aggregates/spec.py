@@ -63,6 +63,15 @@ class Panes(NamedTuple):
 
 
 FUNCTIONS = ("sum", "count", "avg")
+_TIME = "a date or time in single quotes, as in '2024-05-01 09:30'"
+_COMPARABLE = {
+    "boolean": "true or false",
+    **dict.fromkeys(("integer", "float", "decimal"), "a number"),
+    **dict.fromkeys(("string", "binary"), "a text in single quotes"),
+    **dict.fromkeys(("timestamp", "timestamp with time zone"), _TIME),
+    "date": "a date in single quotes, as in '2024-05-01'",
+}
+"""What columns compare with, by the family of their type."""
 
 
 @dataclass(frozen=True)
@@ -168,23 +177,22 @@ class AggregateSpec:
             )
 
     def _check_condition(self, own: Condition, kind: pa.DataType) -> None:
+        comparable = _COMPARABLE.get(families.family(kind), "is null or is not null")
         try:
             own.holds(pa.array([], kind))
-        except pa.ArrowException as error:
+        except pa.ArrowException:
             raise InputError(
                 f"--aggregate {self.text!r}: column {own.column.name} has type {kind}, which does "
-                f"not compare with {own.value!r}: {error}; give a value of that type"
+                f"not compare with {own.written_value}: give {comparable}"
             ) from None
 
     def _in_ticks(self, unit: str) -> Panes:
         if self.every is None:
             return Panes(0, 0)
-        every = parse_ticks(self.every, unit, f"--aggregate {self.text!r}: every {{}}")
-        if every == 0:
-            raise SpecError(f"--aggregate {self.text!r}: every {self.every} must be 1 tick or more")
+        every = parse_ticks(self.every, unit, f"--aggregate {self.text!r}: every {{}}", least=1)
         if self.over is None:
             return Panes(every, every)
-        over = parse_ticks(self.over, unit, f"--aggregate {self.text!r}: over {{}}")
+        over = parse_ticks(self.over, unit, f"--aggregate {self.text!r}: over {{}}", least=1)
         if over < every or over % every:
             raise SpecError(
                 f"--aggregate {self.text!r}: over {self.over} ({over} ticks) is no multiple of "

@@ -49,6 +49,11 @@ class Condition(NamedTuple):
     """One of `COMPARED`, or `NULL` or `NOT_NULL`."""
     value: bool | int | float | str | None = None
 
+    @property
+    def written_value(self) -> str:
+        """The value as people write it."""
+        return str(self.value).lower() if isinstance(self.value, bool) else repr(self.value)
+
     def holds(self, cells: pa.ChunkedArray | pa.Array) -> NDArray[np.bool_]:
         """Return for which cells it holds: (n,) bool.
 

@@ -69,6 +69,8 @@ WRONG = {
     "sum(left.price) every 1h by left.name": ("'by left.name' is out of place", "in this order"),
     "sum(left.price) over 1h every 1h": ("without every", "say how often"),
     "sum(left.price) each 1h": ("'each 1h' is out of place", "by, every and over"),
+    "count by importance": ("'importance' is no column", "right.COLUMN"),
+    "count where left.cheap": ("'left.cheap' is no condition", "left.price > 10"),
     "sum(left.price) every 1h every 1h": ("'every 1h' is out of place", "once"),
 }
 
@@ -91,6 +93,17 @@ UNRESOLVED = {
     "count(*) by left.took": (InputError, "left.took has type duration", "strings, times"),
     "count(*) by left.nam": (InputError, "no column 'nam'", "Did you mean 'name'?"),
     "count(*) every 0": (SpecError, "every 0 must be 1 tick or more", "1 tick"),
+    "count every -1h": (SpecError, "every -1h must be 1 tick or more", "1 tick"),
+    "count(*) every 10 over 0": (SpecError, "over 0 must be 1 tick or more", "1 tick"),
+    "count where left.cheap = 1": (InputError, "has type bool", "1: give true or false"),
+    "count where left.price = true": (
+        InputError,
+        "type double",
+        "compare with true: give a number",
+    ),
+    "count where left.name > 1": (InputError, "has type string", "give a text in single quotes"),
+    "count where left.at > 'x'": (InputError, "compare with 'x'", "as in '2024-05-01 09:30'"),
+    "count where left.took > 5": (InputError, "duration", "5: give is null or is not null"),
     "count(*) every soon": (SpecError, "every 'soon'", "10min"),
     "count(*) every 10 over 25": (SpecError, "over 25 (25 ticks) is no multiple", "make it one"),
     "count(*) every 1h over 10min": (SpecError, "over 10min (600 ticks)", "every 1h (3600 ticks)"),
