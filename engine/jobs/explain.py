@@ -68,7 +68,7 @@ def explain(
     ([{'order': [1, 2, 3, 4], 'cost': 16000.0, 'comparisons': 16000.0}], [1, 2, 3, 4], 1, 86850.0)
     """
     if top is not None and top < 1:
-        raise SpecError(f"top {top} must be 1 order or more")
+        raise SpecError(f"--top {top} must be 1 order or more")
     content: dict[str, Any] = {
         "method": problem.method,
         "tau": problem.tau,

@@ -169,13 +169,13 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no predicate": ({"predicate": None}, r"--predicate is missing"),
     "no window": ({"window": None}, r"window of stream a is missing"),
     "method": ({"method": "auto"}, r"method is 'auto'; choose one of eager-nlj"),
-    "tau": ({"method": "lazy-nlj"}, r"method lazy-nlj needs tau"),
-    "no tau": ({"tau": 4}, r"tau 4 is of lazy methods"),
+    "tau": ({"method": "lazy-nlj"}, r"--method lazy-nlj needs --tau"),
+    "no tau": ({"tau": 4}, r"--tau 4 is of lazy methods"),
     "hash": ({"method": "eager-hash", "predicate": "band:v:1"}, r"hashes equal attributes, and"),
     "buckets": ({"method": "hybrid", "buckets": "1,-,3"}, r"buckets are '1,-,3'; give whole"),
     "path": ({"stream": ["a=x.parquet", "b=x.parquet"], "window": 3}, r"nothing is at x.parquet"),
     "column": ({"predicate": "equi:key"}, r"stream a \S+ has no column 'key'"),
-    "top": ({"top": 0}, r"top 0 must be 1 order or more"),
+    "top": ({"top": 0}, r"--top 0 must be 1 order or more"),
 }  # fmt: skip
 
 

@@ -87,25 +87,26 @@ class LoopsSettings:
         self._check_times()
         if self.buckets is not None and self.parts.hashed == "none":
             raise SpecError(
-                f"method {self.method} has no buckets: leave them out, or choose eager-hash, "
-                "lazy-hash or hybrid"
+                f"--buckets are of hash joins, and --method is {self.method}: leave them out, or "
+                "choose eager-hash, lazy-hash or hybrid"
             )
 
     def _check_times(self) -> None:
         if not self.parts.lazy:
             if self.tau is not None:
                 raise SpecError(
-                    f"tau {self.tau} is of lazy methods, and {self.method} joins every tuple at "
+                    f"--tau {self.tau} is of lazy methods, and {self.method} joins every tuple at "
                     "once: leave it out, or choose lazy-nlj, general-lazy-nlj or lazy-hash"
                 )
         elif self.tau is None:
             raise SpecError(
-                f"method {self.method} needs tau, 1 tick or more, and has none: give it"
+                f"--method {self.method} needs --tau, after how many ticks new tuples are joined: "
+                "give it, 1 tick or more"
             )
         elif 0 < self.expire_every < self.tau:
             raise SpecError(
-                f"expire_every {self.expire_every} must be {self.tau} ticks (tau) or more: what "
-                "is expired sooner may be in reach of tuples still to be joined"
+                f"--expire-every {self.expire_every} must be {self.tau} ticks (--tau) or more: "
+                "what is expired sooner may be in reach of tuples still to be joined"
             )
 
     @property
@@ -130,7 +131,7 @@ class LoopsSettings:
             return np.ones(streams, np.int64)
         if not predicate.transitive:
             raise SpecError(
-                f"method {self.method} hashes equal attributes, and the predicate is "
+                f"--method {self.method} hashes equal attributes, and the predicate is "
                 f"{predicate.text}: choose equi, or naive-nlj, eager-nlj, lazy-nlj or "
                 "general-lazy-nlj"
             )

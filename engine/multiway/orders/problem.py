@@ -149,13 +149,13 @@ class OrderingProblem:
     def _check_tau(self, tau: float | None) -> None:
         if not self.algorithm.lazy and tau is not None:
             raise SpecError(
-                f"tau is {tau}, but {self.method} joins every tuple at once: leave tau out, or "
+                f"--tau is {tau:g}, but {self.method} joins every tuple at once: leave it out, or "
                 "choose a lazy method"
             )
         if self.algorithm.lazy and tau is None:
-            raise SpecError(f"tau is missing: {self.method} joins new tuples every tau")
+            raise SpecError(f"--tau is missing: --method {self.method} joins new tuples every tau")
         if tau is not None and not (tau > 0 and math.isfinite(tau)):
-            raise SpecError(f"tau {tau} must be more than 0 and finite")
+            raise SpecError(f"--tau {tau:g} must be more than 0 and finite")
 
     def _check_buckets(self, hashed: str) -> None:
         with_buckets = [s.name for s in self.statistics.streams if s.buckets is not None]
@@ -168,10 +168,10 @@ class OrderingProblem:
         if hashed == "all" and without:
             raise SpecError(
                 f"{self.method} hashes every window, but stream {without[0]} has no buckets: "
-                "give them, or choose hybrid"
+                "give --buckets, or choose hybrid"
             )
         if hashed == "some" and not with_buckets:
-            raise SpecError(f"{self.method} needs the buckets of at least one stream")
+            raise SpecError(f"--method {self.method} needs --buckets of at least one stream")
 
     @property
     def algorithm(self) -> Method:
