@@ -8,21 +8,22 @@ the DataFrames that the same calls from Python return. Nothing but the call is i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from engine.runtime.errors import SpecError, WinnowError
-from spark_plugin import door
+from engine.options.command import Command
+from engine.runtime.errors import SpecError, WinnowError, did_you_mean
+from spark_plugin import dataframe, door, lookup
 
-_FUNCTIONS: Mapping[str, tuple[Callable[..., door.InSpark], tuple[str, str]]] = {
-    "winnow_replay": (door.replay, ("left", "right")),
-    "winnow_lookup": (door.lookup, ("stream", "fact")),
+_FUNCTIONS: Mapping[str, tuple[Callable[..., door.InSpark], Command, tuple[str, str]]] = {
+    "winnow_replay": (door.replay, dataframe.FRAMES, ("left", "right")),
+    "winnow_lookup": (door.lookup, lookup.FRAMES, ("stream", "fact")),
 }
-"""What each calls, and the names of its tables."""
+"""What each calls, its options, and the names of its tables."""
 _TOKEN = re.compile(
     r"""(?P<space>\s+|--(?:\\\n|[^\n])*|/\*.*?\*/)
     |(?P<text>[rR]'[^']*'|[rR]"[^"]*"|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:``|[^`])*`)
@@ -174,7 +175,7 @@ def _split(tokens: Sequence[_Token]) -> list[list[_Token]]:
 
 def _called(run: _Runs, query: str, call: _Call, frames: Mapping[str, Any]) -> DataFrame:
     """Return the outputs of a call."""
-    function, names = _FUNCTIONS[call.function]
+    function, command, names = _FUNCTIONS[call.function]
     tables: dict[str, DataFrame] = {}
     texts: dict[str, str] = {}
     for argument in call.arguments:
@@ -205,12 +206,21 @@ def _called(run: _Runs, query: str, call: _Call, frames: Mapping[str, Any]) -> D
             f"{call.function} lacks the table {missing[0]}: give "
             f"{', '.join(f'TABLE({own})' for own in names)}, each a name or a query"
         )
+    _check_options(call.function, command, texts)
     try:
         return function(**tables, **_constants(run, call.function, texts, frames)).frame
-    except TypeError as error:  # a keyword that there is not
-        raise SpecError(f"{call.function}: {error}") from error
     except WinnowError as error:
         raise type(error)(_KEYWORD.sub(r"\1 => '", str(error))) from None
+
+
+def _check_options(function: str, command: Command, given: Iterable[str]) -> None:
+    """Raise `SpecError` for an option that a function does not have."""
+    for name in given:
+        if name not in command.options:
+            instead, hint = command.instead.get(name), did_you_mean(name, command.options)
+            lists = f": it has {', '.join(command.options)}"
+            remedy = f": {instead}" if instead else f".{hint}" if hint else lists
+            raise SpecError(f"{function} has no option {name}{remedy}")
 
 
 def _table(function: str, query: str, tokens: Sequence[_Token]) -> str | None:

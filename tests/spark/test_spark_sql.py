@@ -163,8 +163,10 @@ CALLS = "TABLE(bids), TABLE(asks)"
     [
         (
             f"{CALLS}, {WITHIN}, polcy => 'rand'",
-            "unexpected keyword 'polcy'.*Did you mean 'policy'",
+            "winnow_replay has no option polcy. Did you mean 'policy'",
         ),
+        (f"{CALLS}, {OPTIONS}, zzzz => 1", "has no option zzzz: it has on, .*memory, .*policy"),
+        (f"{CALLS}, {OPTIONS}, out => 'a'", "has no option out: rows of Spark Data"),
         (f"{CALLS}, on => 'kk', time => 't', window => 9", "no column 'kk'"),
         (f"{CALLS}, on => 'k', time => 't', window => -9", "window -9"),
         (f"{CALLS}, on => 'k', time => 't', window => 9, memory => 'much'", "much"),
