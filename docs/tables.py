@@ -26,8 +26,9 @@ from typing import Any
 
 import winnow
 from engine.commands.line import all_commands
+from engine.options.by_stream import ByStream
 from engine.options.command import Group
-from engine.options.kinds import ByStream, Flag, Number, Parameters, Whole
+from engine.options.kinds import Flag, Number, Parameters, Whole
 from engine.options.option import Option
 from engine.options.replay import FACT, JOIN, STREAMS, WHERE
 from engine.options.streams import Memory, Probe

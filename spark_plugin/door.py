@@ -19,8 +19,7 @@ from pyspark.sql.types import DateType, TimestampNTZType, TimestampType
 from rich.console import Console
 
 from engine.api.result import Fields, Result
-from engine.options.by_stream import by_stream
-from engine.options.kinds import BY_STREAM
+from engine.options.by_stream import BY_STREAM, by_stream
 from engine.options.multijoin_options import Harvest
 from engine.options.option import options_of
 from engine.report.answers import Answer

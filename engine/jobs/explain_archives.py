@@ -15,8 +15,8 @@ from engine.multiway.measure import Measures, measure
 from engine.multiway.orders.choose import choose_local_orders, choose_order
 from engine.multiway.orders.problem import JoinStatistics, OrderingProblem, StreamStatistics
 from engine.multiway.streams import MultiStreams
+from engine.options.by_stream import BY_STREAM
 from engine.options.command import Given
-from engine.options.kinds import BY_STREAM
 from engine.options.multijoin_given import multijoin_of
 from engine.options.multijoin_options import MULTIJOIN
 from engine.runtime.executors import Progress, SerialExecutor, Stages

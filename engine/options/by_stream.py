@@ -1,10 +1,12 @@
-"""Keywords that have one value for all streams of a join, or one for each."""
+"""Options that have one value for all streams of a join, or one for each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
+from engine.options.kinds import NAMES, Kind, as_text
 from engine.runtime.errors import SpecError, did_you_mean
 
 REST = ""
@@ -52,3 +54,50 @@ def given_to_all(values: Mapping[str, Mapping[str, Any]], needed: Sequence[str])
                 raise SpecError(
                     f"--{name} of stream {stream} is missing: give it for all or for it"
                 )
+
+
+class ByStream(Kind):
+    """One value for all streams, or VALUE and NAME=VALUE by name, with commas between."""
+
+    def read(self, flag: str, value: Any) -> Any:  # noqa: ANN401 - see Kind
+        """Return the value, or a mapping by stream in which "" stands for the others."""
+        if isinstance(value, Mapping):
+            return {name: _plain(flag, own) for name, own in value.items()}
+        if isinstance(value, bool) or not isinstance(value, (str, list, tuple)):
+            return _plain(flag, value)
+        items = [value] if isinstance(value, str) else [str(item) for item in value]
+        text = ",".join(items)
+        if "=" not in text:
+            if len(items) > 1:
+                raise SpecError(f"{flag} has more than one value for all streams: give one")
+            return text
+        found: dict[str, str] = {}
+        for part in filter(None, (part.strip() for part in text.split(","))):
+            name, equals, own = (word.strip() for word in part.partition("="))
+            if equals and not (name and own):
+                raise SpecError(f"{flag} is {part!r}; write NAME=VALUE")
+            name, own = (name, own) if equals else (REST, part)
+            if name in found:
+                which = f"stream {name}" if name else "all streams"
+                raise SpecError(f"{flag} has more than one value for {which}: give one")
+            found[name] = own
+        return found
+
+
+class NamesByStream(ByStream):
+    """Columns of all streams, or by name of a stream, in Python as sequences."""
+
+    def from_keyword(self, value: Any) -> Any:  # noqa: ANN401 - see Kind
+        """Return a mapping by stream; text is one name, commas and = included."""
+        if value is None:
+            return None
+        given = value if isinstance(value, Mapping) else {REST: value}
+        return {name: NAMES.from_keyword(own) for name, own in given.items()}
+
+
+def _plain(flag: str, value: Any) -> Any:  # noqa: ANN401 - whatever an interface hands on
+    return as_text(flag, value) if isinstance(value, timedelta) else value
+
+
+BY_STREAM = ByStream("VALUE|NAME=VALUE", repeated=True)
+NAMES_BY_STREAM = NamesByStream("VALUE|NAME=VALUE", repeated=True)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, TypeVar
 
-from engine.options.kinds import Names
 from engine.options.option import Option, options_of
 from engine.options.storage import STORAGE
 from engine.runtime.errors import SpecError, WinnowError, closest, did_you_mean
@@ -143,15 +142,8 @@ class Command:
             If a value is invalid for its option.
         """
         return self.given(
-            {
-                name: [own] if isinstance(own, str) and self._names(name) else own
-                for name, own in values.items()
-            }
+            {name: self.options[name].kind.from_keyword(own) for name, own in values.items()}
         )
-
-    def _names(self, name: str) -> bool:
-        """Return whether an option's text is a single name in Python, commas included."""
-        return isinstance(self.options[name].kind, Names)
 
     @cached_property
     def other_names(self) -> dict[str, str]:

@@ -12,7 +12,6 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from engine.options.by_stream import REST
 from engine.runtime.errors import SpecError
 from engine.runtime.uris import path_of, source_of
 
@@ -35,6 +34,10 @@ class Kind(ABC):
     @abstractmethod
     def read(self, flag: str, value: Any) -> Any:  # noqa: ANN401 - whatever an interface hands on
         """Return the value of an option, or raise `SpecError`."""
+
+    def from_keyword(self, value: Any) -> Any:  # noqa: ANN401 - whatever Python hands on
+        """Return what Python's keyword has, for `read`."""
+        return value
 
     def shown(self, value: Any) -> str:  # noqa: ANN401 - of this kind
         """Return a value as people write it."""
@@ -149,6 +152,10 @@ class Flag(Kind):
 class Names(Kind):
     """Columns or streams: ``a,b``, or a sequence of names."""
 
+    def from_keyword(self, value: Any) -> Any:  # noqa: ANN401 - see Kind
+        """Return names; text is one of them, commas included."""
+        return [value] if isinstance(value, str) else value
+
     def read(self, flag: str, value: Any) -> tuple[str, ...]:  # noqa: ANN401 - see Kind
         """Return the names."""
         if isinstance(value, str):
@@ -194,38 +201,6 @@ class Pairs(Kind):
                 raise SpecError(f"{flag} {name} is given more than once: give it once")
             found[name] = own
         return found
-
-
-class ByStream(Kind):
-    """One value for all streams, or VALUE and NAME=VALUE by name, with commas between."""
-
-    def read(self, flag: str, value: Any) -> Any:  # noqa: ANN401 - see Kind
-        """Return the value, or a mapping by stream in which "" stands for the others."""
-        if isinstance(value, Mapping):
-            return {name: _plain(flag, own) for name, own in value.items()}
-        if isinstance(value, bool) or not isinstance(value, (str, list, tuple)):
-            return _plain(flag, value)
-        items = [value] if isinstance(value, str) else [str(item) for item in value]
-        text = ",".join(items)
-        if "=" not in text:
-            if len(items) > 1:
-                raise SpecError(f"{flag} has more than one value for all streams: give one")
-            return text
-        found: dict[str, str] = {}
-        for part in filter(None, (part.strip() for part in text.split(","))):
-            name, equals, own = (word.strip() for word in part.partition("="))
-            if equals and not (name and own):
-                raise SpecError(f"{flag} is {part!r}; write NAME=VALUE")
-            name, own = (name, own) if equals else (REST, part)
-            if name in found:
-                which = f"stream {name}" if name else "all streams"
-                raise SpecError(f"{flag} has more than one value for {which}: give one")
-            found[name] = own
-        return found
-
-
-def _plain(flag: str, value: Any) -> Any:  # noqa: ANN401 - whatever an interface hands on
-    return as_text(flag, value) if isinstance(value, timedelta) else value
 
 
 class Parameters(Kind):
@@ -314,6 +289,5 @@ SEED = Whole(least=-(2**63), most=2**64 - 1, range="it must fit 64 bits")
 FLAG = Flag()
 NAMES = Names("COL[,COL]")
 ITEMS = Items(repeated=True)
-BY_STREAM = ByStream("VALUE|NAME=VALUE", repeated=True)
 PARAMETERS = Parameters("NAME=VALUE", repeated=True)
 NUMBERS = Numbers("X[,X]")

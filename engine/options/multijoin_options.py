@@ -18,18 +18,9 @@ from engine.multiway.harvest.settings import (
 from engine.multiway.predicate import Predicate, parse_predicate
 from engine.options import deciding, replay, several, where
 from engine.options import streams as shared
+from engine.options.by_stream import BY_STREAM, NAMES_BY_STREAM
 from engine.options.command import Command, Group
-from engine.options.kinds import (
-    BY_STREAM,
-    NAMES,
-    NUMBER,
-    POSITIVE,
-    WHOLE,
-    Kind,
-    Number,
-    Pairs,
-    as_text,
-)
+from engine.options.kinds import NAMES, NUMBER, POSITIVE, WHOLE, Kind, Number, Pairs, as_text
 from engine.options.meanings import MEANINGS
 from engine.options.multijoin import GRAPHS, METHODS
 from engine.options.option import Interface, Option, Scope
@@ -153,7 +144,7 @@ class Parts(TypedDict, total=False):
         shared.NameOrNames | Mapping[str, shared.NameOrNames],
         Option(
             "columns of all streams, or NAME=COL; every value is a join of its own",
-            BY_STREAM,
+            NAMES_BY_STREAM,
             (),
             scope=Scope.STREAM,
         ),

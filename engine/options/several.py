@@ -9,10 +9,9 @@ from typing import Annotated, Any, TypedDict
 from engine.optimum.settings import Effort
 from engine.options import budget
 from engine.options.budget import EVEN, POOLED, Amount, SplitKind
-from engine.options.by_stream import REST, by_stream
+from engine.options.by_stream import BY_STREAM, REST, by_stream
 from engine.options.command import Given
 from engine.options.deciding import settled
-from engine.options.kinds import BY_STREAM
 from engine.options.option import Option, Scope
 from engine.options.replay import effort_of
 from engine.policies import Structure, Value, policy_named

@@ -15,10 +15,10 @@ from engine.optimum.settings import Effort
 from engine.options import deciding, several, where
 from engine.options import streams as shared
 from engine.options.budget import EVEN, POOLED, Amount, Split
-from engine.options.by_stream import by_stream, check_name, given_to_all
+from engine.options.by_stream import BY_STREAM, NAMES_BY_STREAM, by_stream, check_name, given_to_all
 from engine.options.command import Command, Given, Group
 from engine.options.facts import FactAccess, FactChanges, FactSource, fact_roles
-from engine.options.kinds import BY_STREAM, ITEMS, NAMES, Pairs
+from engine.options.kinds import ITEMS, NAMES, Pairs
 from engine.options.option import Interface, Option, Scope, check_fields
 from engine.options.replay import Best, effort_of
 from engine.options.streams import Window, check_reference
@@ -55,7 +55,7 @@ class OfStreams(shared.ByName, total=False):
 
     on: Annotated[
         shared.NameOrNames | Mapping[str, shared.NameOrNames],
-        Option("join attribute", BY_STREAM, scope=Scope.STREAM),
+        Option("join attribute", NAMES_BY_STREAM, scope=Scope.STREAM),
     ]
     window: Annotated[
         Window | Mapping[str, Window],

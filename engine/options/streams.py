@@ -8,14 +8,9 @@ from datetime import datetime, timedelta
 from typing import Annotated, TypeAlias, TypedDict
 
 from engine.options.budget import EVEN, SPLITS, SplitKind
+from engine.options.by_stream import BY_STREAM
 from engine.options.deciding import FALLBACK, settled
-from engine.options.kinds import (
-    BY_STREAM,
-    NAMES,
-    POSITIVE,
-    SEED,
-    SOURCE,
-)
+from engine.options.kinds import NAMES, POSITIVE, SEED, SOURCE
 from engine.options.option import Interface, Option, Scope
 from engine.options.storage import ANYWHERE, Storage
 from engine.options.where import PathLike, RowsJob

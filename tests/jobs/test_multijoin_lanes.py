@@ -346,3 +346,15 @@ def test_what_indexes_cost_is_what_capacities_are_divided_by() -> None:
     ]  # fmt: skip
     assert found[0] != found[1]
     assert [sum(own) for own in found] == pytest.approx([500, 500])
+
+
+@pytest.mark.parametrize(
+    ("names", "outputs"),
+    [("x=y", 5), (["x=y"], 5), (["x=y", "a,b"], 3), ({"x": "a,b", "y": ["a,b"]}, 5)],
+)
+def test_pythons_columns_have_any_name(names: Any, outputs: int) -> None:
+    rows = pa.table({"t": [1, 2, 3], "k": [1, 1, 1], "x=y": [1, 1, 2], "a,b": [1, 2, 2]})
+    found = multijoin(
+        {"x": rows, "y": rows}, predicate="equi:k", time="t", window=9, partition_by=names
+    )
+    assert found.outputs.num_rows == outputs

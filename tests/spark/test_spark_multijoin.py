@@ -78,7 +78,7 @@ def test_functions_tables_and_windows_of_tuples(spark: Any, tmp_path: Path) -> N
         {"capacity": 6, "basic_window": 2, "adapt_every": 6},
         {"capacity": 6, "basic_window": 2, "adapt_every": 6, "slices": 3},
         {"capacity": 20, "basic_window": 2, "adapt_every": 6, "partition_by": "yes"},
-        {"memory": 4, "policy": "prob", "partition_by": "yes,word", "predicate": "equi:k"},
+        {"memory": 4, "policy": "prob", "partition_by": ["yes", "word"], "predicate": "equi:k"},
         {"throttle": 0.5, "basic_window": 2, "adapt_every": 6, "predicate": "equi:k", "lanes": 3},
         {"partition_by": "word"},
     ],
