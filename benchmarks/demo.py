@@ -37,6 +37,7 @@ from engine.report.charts import Bars, Series  # noqa: E402
 from engine.report.figures import figure_of, save_figure  # noqa: E402
 
 WINDOW, DOMAIN, MEMORY = 9_999, 1_000, "10%"
+START = 2 * (WINDOW + 1)
 COMPARED = [name for name in POLICIES if name != "custom"]
 Content = dict[str, Any]
 
@@ -65,7 +66,7 @@ def job(folder: Path, policy: str) -> JobOptions:
         window_right=str(WINDOW),
         memory=parse_amounts(MEMORY, None, None),
         policy=policy,
-        start_ts=str(2 * (WINDOW + 1)),
+        start_ts=str(START),
         cache=HOME / "lanes",
     )
 
@@ -75,7 +76,7 @@ def command_line(folder: Path, policy: str) -> str:
     return (
         f"winnow replay --left {folder}/left.parquet --right {folder}/right.parquet \\\n"
         f"    --on key --time ts --importance importance --window {WINDOW} --memory {MEMORY} \\\n"
-        f"    --policy {policy} --start-ts {2 * (WINDOW + 1)} --cache {HOME}/lanes"
+        f"    --policy {policy} --start-ts {START} --cache {HOME}/lanes"
     )
 
 
@@ -148,6 +149,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000, help="tuples of each stream")
     parser.add_argument("--engine", default="spark", help="spark (default) or local")
     options = parser.parse_args()
+    if options.rows <= START:
+        parser.error(f"--rows {options.rows} must be more than {START}, where counting starts")
     begun = time.perf_counter()
     reports = compare(options.rows, options.engine)
     with (HOME / "comparison.txt").open("w") as file:

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from reproduce.record import write
+from reproduce.record import with_others, write
 
 from engine.report.envelope import versions
 
@@ -95,7 +95,7 @@ def spent(name: str, data: Path, cache: Path) -> float:
 def main() -> None:
     """Measure, print and write everything."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--only", default=",".join(own for own in COMMANDS if "," not in own))
+    parser.add_argument("--only", help="names of commands, with commas; the file keeps others")
     parser.add_argument("--warm", action="store_true")
     parser.add_argument("--json", type=Path, default=RESULTS)
     args = parser.parse_args()
@@ -103,7 +103,8 @@ def main() -> None:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     for package in ("engine", "gpu_kernels", "winnow"):  # as an installation does
         compileall.compile_dir(HERE.parent / package, quiet=1)
-    names = [own for own in COMMANDS if own.split(",")[0] in args.only.split(",")]
+    asked = args.only.split(",") if args.only else COMMANDS
+    names = [own for own in COMMANDS if own.split(",")[0] in asked]
     rows: list[dict[str, str | float]] = []
     with tempfile.TemporaryDirectory() as place:
         data, own, full = Path(place), Path(place, "own"), Path(place, "full")
@@ -120,7 +121,8 @@ def main() -> None:
             compiled = f"{took['compiled']:10.1f}" if args.warm else ""
             print(f"{name:24}{took['cold']:8.1f}{took['again']:8.1f}{compiled}", flush=True)
     load = os.getloadavg()[0]
-    known = {"versions": versions(), "load": round(load, 1), "rows": rows}
+    every = with_others(rows, args.json, "command") if args.only else rows
+    known = {"versions": versions(), "load": round(load, 1), "rows": every}
     write(args.json, known)
 
 

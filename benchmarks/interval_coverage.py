@@ -14,7 +14,6 @@ interval's, relative to the exact value.
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -26,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from coverage_populations import Population, archives, generated
 from numpy.typing import NDArray
+from reproduce.record import with_others, write
 
 import winnow
 from engine.jobs.sample.task import LaneSample, SampleTask, sample_lane
@@ -178,10 +178,10 @@ def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description="coverage of intervals")
     parser.add_argument("--seeds", type=int, default=200)
-    parser.add_argument("--only", nargs="*", help="names of joins")
+    parser.add_argument("--only", nargs="*", help="names of joins; the file keeps others")
     parser.add_argument("--json", type=Path, default=PLACE)
     given = parser.parse_args()
-    found = []
+    found: list[dict[str, Any]] = []
     for population in [*archives(), *generated()]:
         if given.only and population.name not in given.only:
             continue
@@ -190,11 +190,10 @@ def main() -> None:
                 found.append(line)
                 print(" | ".join(str(value) for value in line.values()), flush=True)
     print("\n".join(summary(found)))
-    rows = ",\n".join(json.dumps(list(line.values())) for line in found)
-    head = json.dumps({"seeds": given.seeds, "versions": versions()})[:-1]
-    given.json.write_text(
-        f'{head},\n"columns": {json.dumps(list(found[0]))},\n"rows": [\n{rows}]}}\n'
-    )
+    every = with_others(found, given.json, "population") if given.only else found
+    rows = [list(line.values()) for line in every]
+    head = {"seeds": given.seeds, "versions": versions()}
+    write(given.json, head | {"columns": list(found[0]), "rows": rows})
 
 
 if __name__ == "__main__":

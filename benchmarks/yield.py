@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from real_joins import DATA, FIRST_ROWS, Join, columns_in
 from reproduce.p1 import pair_of
 from reproduce.papers import EXPERIMENTS
-from reproduce.record import about, filled, write
+from reproduce.record import about, filled, with_others, write
 from reproduce.two_way import Pair, Point, age_curves, batch, replayed
 
 from engine.generate import (
@@ -313,7 +313,7 @@ def main() -> None:
     """Measure, print and write everything."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--only", default="", help="workloads whose name begins so")
+    parser.add_argument("--only", default="", help="workloads that begin so; --out keeps others")
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--tables", type=Path, help="Markdown file whose marked tables to fill")
     parser.add_argument("--again", action="store_true", help="only the tables, from --out")
@@ -328,6 +328,7 @@ def main() -> None:
                 rows += compared(workload, list(range(1, args.seeds + 1)))
                 spent = time.perf_counter() - begun
                 print(f"{spent:.0f} s: {shown(rows[-1])}", file=sys.stderr, flush=True)
+        rows = list(with_others(rows, args.out, "workload")) if args.only else rows
         content = {
             "about": about(), "seeds": args.seeds,
             "seconds": time.perf_counter() - begun, "rows": rows,

@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,19 @@ def write(path: Path, results: Any) -> None:  # noqa: ANN401 - whatever JSON hol
     """Write results as JSON: on one line whatever has room there."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(_lines(json.loads(json.dumps(results))) + "\n")
+
+
+def with_others(rows: Sequence[Mapping[str, Any]], path: Path, key: str) -> list[Mapping[str, Any]]:
+    """Return rows, with those of a file's `rows` that have other keys, in the file's order."""
+    content = json.loads(path.read_text()) if path.exists() else {"rows": []}
+    before = content["rows"]
+    if "columns" in content:
+        before = [dict(zip(content["columns"], row, strict=True)) for row in before]
+    measured = {row[key] for row in rows}
+    names = dict.fromkeys(row[key] for row in (*before, *rows))
+    return [
+        row for name in names for row in (rows if name in measured else before) if row[key] == name
+    ]
 
 
 def _lines(value: Any, within: str = "") -> str:  # noqa: ANN401 - whatever JSON holds

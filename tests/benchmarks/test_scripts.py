@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import subprocess
 import sys
@@ -66,6 +67,41 @@ def test_first_uses_are_those_of_users(
     monkeypatch.setattr(first_use.subprocess, "run", lambda *_, env, **__: seen.append(env))
     first_use.spent("replay", tmp_path, tmp_path / "cache")
     assert [env.get("WINNOW_COMPILE") for env in seen] == [None]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_is_measured_alone_leaves_the_others_in_the_file(
+    script: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, whole: bool
+) -> None:
+    first_use, place = script("first_use"), tmp_path / "own.json"
+    monkeypatch.setattr(first_use, "spent", lambda *_: 1.0)
+    monkeypatch.setattr(first_use.os, "sched_setaffinity", lambda *_: None, raising=False)
+    monkeypatch.setattr(first_use.compileall, "compile_dir", lambda *_, **__: None)
+    monkeypatch.setattr(sys, "argv", ["first_use.py", "--json", str(place)])
+    first_use.main()
+    before = json.loads(place.read_text())["rows"]
+    monkeypatch.setattr(first_use, "spent", lambda *_: 2.0)
+    monkeypatch.setattr(sys, "argv", [*sys.argv, *([] if whole else ["--only", "sweep,bound"])])
+    first_use.main()
+    after = json.loads(place.read_text())["rows"]
+    assert [row["command"] for row in after] == [row["command"] for row in before]
+    again = {row["command"] for row in after if row["cold"] == 2.0}
+    assert again == (set(first_use.COMMANDS) if whole else {"sweep", "bound"})
+
+
+def test_rows_that_are_written_as_lists_are_kept_too(script: Any, tmp_path: Path) -> None:
+    record, place = script("reproduce.record"), tmp_path / "own.json"
+    record.write(place, {"columns": ["join", "n"], "rows": [["a", 1], ["b", 2], ["a", 3]]})
+    found = record.with_others([{"join": "c", "n": 4}, {"join": "a", "n": 5}], place, "join")
+    assert found == [{"join": "a", "n": 5}, {"join": "b", "n": 2}, {"join": "c", "n": 4}]
+
+
+def test_a_demo_that_would_count_nothing_is_refused() -> None:
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, BENCHMARKS / "demo.py", "--rows", "20000"],
+        capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert "--rows 20000 must be more than 20000, where counting starts" in done.stderr
 
 
 @guards("benchmarks", "engine/jobs/sweep", "tests/benchmarks/test_scripts.py")
