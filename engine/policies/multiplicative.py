@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from engine.policies.base import TIES, Parameter, Policy, Structure
 from gpu_kernels.portable import portable
 
@@ -16,8 +18,9 @@ def power(x: float, exponent: float) -> float:
 
 @portable
 def product(imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float) -> float:
-    """Return the product of the powers, in the order in which the contract has them."""
-    return (imp * m) * rel
+    """Return the product of the powers, in the order of the contract; 0 times infinity is last."""
+    found = (imp * m) * rel
+    return found if found == found else -np.inf  # noqa: PLR0124 - not a number
 
 
 @portable

@@ -231,10 +231,11 @@ def _age_priority(lane: Lane, item: Item, t: int) -> float:
 
 
 def _custom_priority(lane: Lane, item: Item, t: int, m: float, produced: int) -> float:
-    """Value of the user's function (semantics 3); its arguments are all float64."""
+    """Value of the user's function (semantics 3), of float64 arguments alone."""
     function: Callable[..., float] = lane.params["function"]
     age, whole = float(t - item.ts), float(lifetime(lane, item.side))
-    return float(function(item.imp, m, age, whole, item.priority, float(produced)))
+    value = float(function(item.imp, m, age, whole, item.priority, float(produced)))
+    return -math.inf if math.isnan(value) else value  # what is not a number ranks last
 
 
 def _weighted_priority(lane: Lane, item: Item, m: float) -> float:
@@ -243,7 +244,15 @@ def _weighted_priority(lane: Lane, item: Item, m: float) -> float:
     ts_rel = float(item.ts - lane.t0)
     if lane.policy == "additive":
         return a * item.imp + b * m + d * ts_rel
-    return float((item.imp**a * m**b) * ts_rel**d)
+    value = (_power(item.imp, a) * _power(m, b)) * _power(ts_rel, d)
+    return -math.inf if math.isnan(value) else value  # 0 times infinity ranks last
+
+
+def _power(x: float, exponent: float) -> float:
+    try:
+        return float(x**exponent)
+    except OverflowError:
+        return math.inf
 
 
 def _admit(lane: Lane, item: Item, m: float, produced: int) -> None:

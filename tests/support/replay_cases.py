@@ -273,7 +273,20 @@ def remaining(
     return imp * m * (lifetime - age) / lifetime
 
 
-CUSTOM = [cumulative, remaining]
+def undefined(
+    imp: float,
+    m: float,  # noqa: ARG001
+    age: float,
+    lifetime: float,
+    previous: float,  # noqa: ARG001
+    produced: float,
+) -> float:
+    """Return a priority that is not a number for a tuple with outputs at this instant."""
+    unbounded = 1e300 * (1e300 * produced)
+    return imp * (lifetime - age) + unbounded - unbounded
+
+
+CUSTOM = [cumulative, remaining, undefined]
 
 
 @st.composite
@@ -345,7 +358,7 @@ def busy(policy: str, seed: int) -> Case:
             "curve_right": rng.integers(0, 4, n).astype(float).tolist(),
         }
     elif policy == "custom":
-        params = {"function": CUSTOM[seed % 2], "ties": ("ts", "importance")[seed // 2 % 2]}
+        params = {"function": CUSTOM[seed // 2 % 3], "ties": ("ts", "importance")[seed // 2 % 2]}
     return Case(
         stream(),
         stream(),

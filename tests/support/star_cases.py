@@ -230,7 +230,7 @@ def busy_star(policy: str, seed: int, streams: int = 3, size: int = 40) -> StarC
     elif policy == "custom":
         from replay_cases import CUSTOM  # noqa: PLC0415
 
-        params = {"function": CUSTOM[seed % 2], "ties": ("ts", "importance")[seed // 2 % 2]}
+        params = {"function": CUSTOM[seed // 2 % 3], "ties": ("ts", "importance")[seed // 2 % 2]}
     return StarCase(
         tuple(tables),
         tuple(facts),

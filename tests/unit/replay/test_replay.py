@@ -6,7 +6,7 @@ import math
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from replay_cases import Case, cases, expected, run
+from replay_cases import Case, busy, cases, expected, pooled, run
 from thorough import THOROUGH
 
 from engine.policies import POLICIES
@@ -27,6 +27,13 @@ def test_equals_the_oracle(policy: str) -> None:
         check(case)
 
     every()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_powers_beyond_float64_times_0_rank_last(seed: int) -> None:
+    case = busy("multiplicative", seed)
+    check(case._replace(params={"A": 2e3, "D": 0.5}))
+    check(pooled(case._replace(params={"A": 2e3, "ties": "importance"})))
 
 
 def check(case: Case) -> None:
