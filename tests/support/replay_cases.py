@@ -282,8 +282,7 @@ def undefined(
     produced: float,
 ) -> float:
     """Return a priority that is not a number for a tuple with outputs at this instant."""
-    unbounded = 1e300 * (1e300 * produced)
-    return imp * (lifetime - age) + unbounded - unbounded
+    return np.nan if produced > 0.0 else imp * (lifetime - age)
 
 
 CUSTOM = [cumulative, remaining, undefined]
