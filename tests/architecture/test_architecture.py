@@ -112,7 +112,7 @@ ROOMS = {
             "multijoin_worker"
         ),
         "door": ("versions naming accumulators outcome partitions rows lookup dataframe multijoin"),
-        "sql": "door",
+        "sql": "dataframe door lookup",
         "command": "configured session executor",
         "submit": "rapids shipping command",
         "streaming": "versions connect hashing lanes keys session columns worker query dataframe",
