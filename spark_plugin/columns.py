@@ -193,7 +193,7 @@ def time_of(column: Column, kind: DataType, unit: str) -> tuple[Column, Column]:
     if unit == "day":
         return column.cast("date"), null.otherwise(0)
     if unit != "tick":
-        zoned = "timestamp_ntz" if kind.typeName() == "timestamp_ntz" else "timestamp"
+        zoned = "timestamp_ntz" if kind.typeName() == "timestamp_ntz" else "timestamp_ltz"
         return column.cast(zoned), null.otherwise(0)
     if kind.typeName() not in ("float", "double"):
         ticks = column.cast("bigint")

@@ -75,7 +75,7 @@ def attribute(column: Column, given: DataType, kind: pa.DataType) -> Column:
 def micros(column: Column, given: DataType) -> Column:
     """Return a timestamp as microseconds since 1970, of its own local time if it has no zone."""
     if given.typeName() != "timestamp_ntz":
-        return F.unix_micros(column.cast("timestamp"))
+        return F.unix_micros(column.cast("timestamp_ltz"))
     since = (column - F.lit(_EPOCH).cast("timestamp_ntz")).cast("interval second")
     return (since.cast("decimal(24,6)") * 1_000_000).cast("bigint")
 

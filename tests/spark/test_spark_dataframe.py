@@ -117,20 +117,26 @@ def test_columns_have_names_that_spark_would_not_find_unquoted(spark: Any, tmp_p
     check(spark, tmp_path, on="user.id", time="t`t", importance="a b", lanes=3)
 
 
-def test_instants_of_one_local_time_are_different_keys(spark: Any, tmp_path: Path) -> None:
+def test_instants_of_one_local_time_differ_whatever_type_spark_prefers(
+    spark: Any, tmp_path: Path
+) -> None:
     """When clocks are set back, 01:30 comes twice."""
     twice = [dt.datetime(2024, 11, 3, hour, 30, tzinfo=dt.UTC) for hour in (5, 6)]
     at = pa.array(twice, pa.timestamp("us", "UTC"))
     sides = [pa.table({"at": at, "t": [t, t], "t2": [0, 0], "i": [1.0, 2.0]}) for t in (1, 2)]
     write(tmp_path, *sides)
-    name = "spark.sql.session.timeZone"
-    before = spark.conf.get(name)
-    spark.conf.set(name, "America/New_York")
+    zone, kind = "spark.sql.session.timeZone", "spark.sql.timestampType"
+    before = spark.conf.get(zone)
+    spark.conf.set(zone, "America/New_York")
     try:
-        check(spark, tmp_path, on="at", memory=None, columns="ids")
-        check(spark, tmp_path, on="t2", partition_by="at", memory=None, columns="ids")
+        for preferred in ("TIMESTAMP_LTZ", "TIMESTAMP_NTZ"):
+            spark.conf.set(kind, preferred)
+            check(spark, tmp_path, on="at", memory=None, columns="ids")
+            check(spark, tmp_path, on="t2", partition_by="at", memory=None, columns="ids")
+            check(spark, tmp_path, on="t2", time="at", window="10min", memory=None, columns="ids")
     finally:
-        spark.conf.set(name, before)
+        spark.conf.unset(kind)
+        spark.conf.set(zone, before)
 
 
 def test_keys_are_counted_as_in_the_archives(spark: Any, archives: Path) -> None:
