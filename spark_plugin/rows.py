@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, TypedDict
 from urllib.parse import unquote
 
@@ -14,6 +15,8 @@ from spark_plugin import connect
 from spark_plugin.naming import jobs_named
 from spark_plugin.versions import file_column, refuse_connect
 
+_OF_GLOBS = re.compile(r"[\\*?\[\]{}]")
+"""Characters that Spark takes for a pattern in a path that it is given."""
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 # Plan nodes that neither repeat rows nor make new ones; views hide where rows lie.
 _PLAIN = {
@@ -146,7 +149,8 @@ def _from_files(frame: DataFrame, side: str, option: str) -> tuple[DataFrame, Co
 def _first_rows(frame: DataFrame, files: list[str]) -> DataFrame:
     """Return the number of each file's first row; reads the footers, in a job of its own."""
     session = frame.sparkSession
-    read = session.read.parquet(*map(unquote, files))
+    literal = (_OF_GLOBS.sub(r"\\\g<0>", unquote(file)) for file in files)
+    read = session.read.parquet(*literal)
     paths = read.select(file_column(read, "file_path").alias(_PATH))
     with jobs_named(session, "winnow counts the rows of files"):
         counts = {path: int(count) for path, count in paths.groupBy(_PATH).count().collect()}
