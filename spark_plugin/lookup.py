@@ -103,8 +103,9 @@ def lookup(stream: DataFrame, fact: DataFrame, **options: Unpack[LookupFrames]) 
     Raises
     ------
     WinnowError
-        If an option or a column is invalid. A row with an invalid time or importance, and an
-        invalid row of F, fail the query that reads them.
+        If an option or a column is invalid. An invalid time or importance, and an invalid row of
+        F, fail the query that needs them: not one that counts rows, of the importance, nor of
+        tuples without a fact.
 
     Notes
     -----

@@ -123,7 +123,7 @@ _LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 def broadcast_limit(session: SparkSession) -> int:
     """Return the bytes up to which Spark broadcasts a table unasked; negative for none."""
-    text = session.conf.get("spark.sql.autoBroadcastJoinThreshold").lower().strip().rstrip("b")
+    text = session.conf.get("spark.sql.autoBroadcastJoinThreshold").lower().strip().rstrip("ib")
     unit = text[-1] if text[-1] in "kmgtp" else ""
     return int(text.removesuffix(unit)) << 10 * " kmgtp".index(unit or " ")
 

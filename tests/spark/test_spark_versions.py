@@ -55,7 +55,14 @@ def test_tables_go_to_spark_and_back(spark: Any, rows: int, zone: str) -> None:
 
 @pytest.mark.parametrize(
     ("given", "limit"),
-    [("10485760b", 10 << 20), ("10m", 10 << 20), ("2GB", 2 << 30), ("7", 7), ("-1", -1)],
+    [
+        ("10485760b", 10 << 20),
+        ("10m", 10 << 20),
+        ("2GB", 2 << 30),
+        ("7", 7),
+        ("-1", -1),
+        *([("9MiB", 9 << 20)] if versions.SPARK >= (4, 2) else []),
+    ],
 )
 def test_the_threshold_of_broadcasts_in_bytes(spark: Any, given: str, limit: int) -> None:
     name = "spark.sql.autoBroadcastJoinThreshold"
