@@ -13,7 +13,8 @@ from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 from engine.options.command import Command
 from engine.runtime.errors import SpecError, WinnowError, did_you_mean
@@ -208,7 +209,12 @@ def _called(run: _Runs, query: str, call: _Call, frames: Mapping[str, Any]) -> D
         )
     _check_options(call.function, command, texts)
     try:
-        return function(**tables, **_constants(run, call.function, texts, frames)).frame
+        given = _constants(run, call.function, texts, frames)
+        if isinstance(start := given.get("start_ts"), Row):
+            time = given.get("left_time") or given.get("time")
+            zoned = (time, "timestamp") in tables[names[0]].dtypes
+            given["start_ts"] = str(start.instant) if zoned else start.shown
+        return function(**tables, **given).frame
     except WinnowError as error:
         raise type(error)(_KEYWORD.sub(r"\1 => '", str(error))) from None
 
@@ -245,12 +251,21 @@ def _table(function: str, query: str, tokens: Sequence[_Token]) -> str | None:
 def _constants(
     run: _Runs, function: str, texts: Mapping[str, str], frames: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the values of options as Spark reads them; those that are NULL are not given."""
+    """Return the values of options as Spark reads them; those that are NULL are not given.
+
+    Python shows a TIMESTAMP by the clock of its own zone: `start_ts` is a row of its microseconds
+    and of what the session's clock shows.
+    """
     if not texts:
         return {}
     wanted = [f"{text} AS `{name}`" for name, text in texts.items()]
     try:
-        row: Any = run(f"SELECT {', '.join(wanted)}", **frames).first()
+        read = run(f"SELECT {', '.join(wanted)}", **frames)
+        if ("start_ts", "timestamp") in read.dtypes:
+            instant, shown = F.unix_micros("start_ts"), F.col("start_ts").cast("string")
+            both = F.struct(instant.alias("instant"), shown.alias("shown"))
+            read = read.withColumn("start_ts", F.when(F.col("start_ts").isNotNull(), both))
+        row: Any = read.first()
     except PySparkException as error:
         if len(texts) > 1:
             for name, text in texts.items():

@@ -188,22 +188,22 @@ def instant_text(ticks: int, unit: str, zone: str | None = None) -> str:
     return f"{instant_text(ticks + there, unit)}{sign}{minutes // 60:02}:{minutes % 60:02}"
 
 
-def _ahead(moment: np.datetime64, zone: str) -> np.timedelta64:
+def _ahead(moment: np.datetime64, zone: tzinfo) -> np.timedelta64:
     """Return how far a zone's clocks are ahead of UTC when they show a time."""
     try:
         shown = moment.astype("datetime64[s]").astype(datetime)
-        offset = shown.replace(tzinfo=_zone(zone)).utcoffset()
-    except (ValueError, OverflowError, KeyError, AttributeError):  # a zone or a year unknown here
+        offset = shown.replace(tzinfo=zone).utcoffset()
+    except (ValueError, OverflowError, AttributeError):  # a year unknown here
         offset = None
     return np.timedelta64(int((offset or timedelta()).total_seconds()), "s")
 
 
 def _zone(name: str) -> tzinfo:
-    """Return a zone by its name, or the one of an offset such as +02:00."""
-    if offset := re.fullmatch(r"([+-])(\d\d):?(\d\d)", name):
-        east = timedelta(hours=int(offset[2]), minutes=int(offset[3]))
+    """Return a zone by its name, or of an offset as Arrow and Spark write it: +02:00, GMT+2."""
+    if offset := re.fullmatch(r"(?:UTC|GMT|UT)?([+-])(\d\d?):?(\d\d)?", name):
+        east = timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0))
         return timezone(east if offset[1] == "+" else -east)
-    return ZoneInfo(name)
+    return ZoneInfo("UTC" if name in {"Z", "UT"} else name)
 
 
 def duration_text(value: timedelta) -> str:
@@ -239,12 +239,12 @@ def parse_instant(text: str, unit: str, option: str, zone: str | None = None) ->
     option : str
         For messages.
     zone : str, optional
-        Time zone of a date and time without an offset; UTC if it is unknown here.
+        Time zone of a date and time without an offset.
 
     Raises
     ------
     SpecError
-        If it is neither, no whole number of ticks, or beyond 2^62 ticks.
+        If it is neither, no whole number of ticks, or beyond 2^62 ticks, or if its zone is unknown.
 
     Examples
     --------
@@ -282,7 +282,14 @@ def _calendar(cleaned: str, text: str, unit: str, option: str, zone: str | None)
         minutes = 60 * int(found[3]) + int(found[4] or 0)
         moment = moment - np.timedelta64(minutes if found[2] == "+" else -minutes, "m")
     elif zone is not None and not cleaned.endswith("Z"):
-        moment = moment - _ahead(moment, zone)
+        try:
+            there = _zone(zone)
+        except (ValueError, OSError, KeyError):
+            raise SpecError(
+                f"{option} is {text!r}, without an offset, and its time zone {zone!r} is unknown "
+                "here: write the offset, as in 2024-05-01T09:30:00+02:00"
+            ) from None
+        moment = moment - _ahead(moment, there)
     ticks = moment.astype(f"datetime64[{_CODES[unit]}]")
     if ticks.astype(moment.dtype) != moment:
         raise SpecError(f"{option} is {text!r}, which is no whole number of ticks of 1 {unit}")

@@ -118,6 +118,34 @@ def test_a_window_is_an_interval_and_times_keep_their_type(spark: Any) -> None:
         "{window}", "'6s'"))).schema.field("low").type)  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("kind", "start"),
+    [
+        ("timestamp", "timestamp'2024-11-03 06:30:00Z'"),
+        ("timestamp", "'2024-11-03T06:30:00Z'"),
+        ("timestamp_ntz", "timestamp'2024-11-03 03:30:00'"),
+        ("timestamp_ntz", "timestamp_ntz'2024-11-03 03:30:00'"),
+    ],
+)
+def test_a_start_is_of_the_clock_of_the_session(spark: Any, kind: str, start: str) -> None:
+    """There, 01:30 comes twice: at 05:30 and at 06:30 UTC."""
+    hours = "timestamp_seconds(1730597400 + 3600 * id)"  # from 21:30 of the day before
+    rows = f"SELECT id, 1 AS k, cast({hours} AS {kind}) AS t FROM range(12)"
+    zone = "spark.sql.session.timeZone"
+    before = spark.conf.get(zone)
+    spark.conf.set(zone, "America/New_York")
+    try:
+        found = winnow.spark.sql(
+            spark,
+            f"SELECT left_row FROM winnow_replay(TABLE({rows}), TABLE({rows}), on => 'k', "
+            f"time => 't', window => '0s', row => 'id', start_ts => {start})",
+        )
+        first = 5 if kind == "timestamp" else 7
+        assert {row.left_row for row in found.collect()} == set(range(first, 12))
+    finally:
+        spark.conf.set(zone, before)
+
+
 def test_a_look_up(spark: Any) -> None:
     trips = "SELECT id, id % 4 AS car, id AS at FROM range(20)"
     leases = "SELECT id, id AS car, 5L AS begin, 15L AS end FROM range(3)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,21 @@ def test_what_is_shown_reads_back(unit: str) -> None:
         assert parse_instant(instant_text(ticks, unit), unit, "it") == ticks
         zoned = instant_text(ticks, unit, "America/New_York")
         assert parse_instant(zoned, unit, "it") == ticks
+
+
+@pytest.mark.parametrize("zone", ["+05:30", "GMT+05:30", "UTC+0530", "+5:30", "Asia/Kolkata"])
+def test_an_instant_is_of_a_zone_as_arrow_and_spark_write_it(zone: str) -> None:
+    assert parse_instant("1970-01-01T06:30", "s", "start_ts", zone) == 3600
+    hours = {"-3": 3, "UT-03": 3, "Z": 0, "UT": 0, "GMT": 0, "Etc/GMT+3": 3}
+    for name, west in hours.items():
+        assert parse_instant("1970-01-01", "s", "start_ts", name) == 3600 * west, name
+
+
+@pytest.mark.parametrize("zone", ["IST", "+05:30:30", "America"])
+def test_an_instant_of_an_unknown_zone_needs_an_offset(zone: str) -> None:
+    with pytest.raises(SpecError, match=f"zone {re.escape(repr(zone))} is unknown .*the offset"):
+        parse_instant("1970-01-01T06:30", "us", "start_ts", zone)
+    assert parse_instant("1970-01-01T05:30+05:30", "us", "start_ts", zone) == 0
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "+05:30", "-03:00", "UTC"])
