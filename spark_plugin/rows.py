@@ -15,8 +15,6 @@ from spark_plugin import connect
 from spark_plugin.naming import jobs_named
 from spark_plugin.versions import file_column, refuse_connect
 
-_OF_GLOBS = re.compile(r"[\\*?\[\]{}]")
-"""Characters that Spark takes for a pattern in a path that it is given."""
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 # Plan nodes that neither repeat rows nor make new ones; views hide where rows lie.
 _PLAIN = {
@@ -149,8 +147,7 @@ def _from_files(frame: DataFrame, side: str, option: str) -> tuple[DataFrame, Co
 def _first_rows(frame: DataFrame, files: list[str]) -> DataFrame:
     """Return the number of each file's first row; reads the footers, in a job of its own."""
     session = frame.sparkSession
-    literal = (_OF_GLOBS.sub(r"\\\g<0>", unquote(file)) for file in files)
-    read = session.read.parquet(*literal)
+    read = session.read.parquet(*(literal(unquote(file)) for file in files))
     paths = read.select(file_column(read, "file_path").alias(_PATH))
     with jobs_named(session, "winnow counts the rows of files"):
         counts = {path: int(count) for path, count in paths.groupBy(_PATH).count().collect()}
@@ -159,6 +156,17 @@ def _first_rows(frame: DataFrame, files: list[str]) -> DataFrame:
         rows.append((path, first))
         first += counts[path]
     return session.createDataFrame(rows, f"{_PATH} string, {_FIRST} bigint")
+
+
+def literal(path: str) -> str:
+    r"""Return a path as Spark is given one of this very name, and not a pattern.
+
+    Examples
+    --------
+    >>> print(literal("/data/a[1].parquet"))
+    /data/a\[1\].parquet
+    """
+    return re.sub(r"[\\*?\[\]{}]", r"\\\g<0>", path)
 
 
 def _files(frame: DataFrame) -> list[str] | None:

@@ -24,6 +24,7 @@ from engine.runtime.uris import Uri
 from spark_plugin.columns import named
 from spark_plugin.hashing import spark_type
 from spark_plugin.outcome import OtherwiseError
+from spark_plugin.rows import literal
 
 _OPTIONS = {
     "datetimeRebaseMode": "CORRECTED",
@@ -81,7 +82,7 @@ def scanned(session: SparkSession, sources: Sequence[Source], columns: Columns) 
     ]
     reader = session.read.schema(StructType(fields)).options(**_OPTIONS)
     # Not where paths without a scheme are, on a cluster perhaps elsewhere.
-    frame: DataFrame = reader.parquet(*(f"file:{source.path}" for source in sources))
+    frame: DataFrame = reader.parquet(*(f"file:{literal(source.path)}" for source in sources))
     return frame
 
 

@@ -25,6 +25,7 @@ from spark_plugin.columns import arrow_schema
 from spark_plugin.connect import need_no_connect
 from spark_plugin.dataframe import FRAMES, Frames, query_of
 from spark_plugin.query import Query
+from spark_plugin.rows import literal
 from spark_plugin.session import get_session, map_in_arrow, parallelism, quietly
 from spark_plugin.streaming.feed import Feed, Stream, parquet_archive
 from spark_plugin.streaming.options import ROWS_PER_BATCH, packed, parse
@@ -174,7 +175,7 @@ def _fit(session: SparkSession, lanes: int) -> None:
 
 
 def _frame(session: SparkSession, archive: Archive) -> DataFrame:
-    paths = [file.path for file in archive.files]
+    paths = [literal(file.path) for file in archive.files]
     try:
         return session.read.option("recursiveFileLookup", "true").parquet(*paths)
     except PySparkException as error:

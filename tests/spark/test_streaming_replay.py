@@ -319,7 +319,7 @@ def test_an_archive_that_changes_is_refused(tmp_path: Path) -> None:
     reader = stream(parts(tmp_path, sides))
     first, last = reader.initialOffset(), reader.reportLatestOffset()
     parts_ = reader.partitions(first, last)
-    pq.write_table(pa.table({"t": [1, 2, 3, 4]}), tmp_path / "left" / "part-0.parquet")
+    pq.write_table(pa.table({"t": [1, 2, 3, 4]}), tmp_path / "left" / "part-[0].parquet")
     with pytest.raises(InputError, match="is not the file that the stream began with"):
         [list(reader.read(part)) for part in parts_]
     with pytest.raises(InputError, match="not those that the checkpoint is of"):

@@ -49,7 +49,7 @@ def parts(folder: Path, tables: Sequence[pa.Table], rows_per_group: int = 40) ->
         (folder / side).mkdir()
         size = -(-table.num_rows // 3)
         for i in range(3):
-            path = folder / side / f"part-{i}.parquet"
+            path = folder / side / f"part-[{i}].parquet"
             pq.write_table(table.slice(i * size, size), path, row_group_size=rows_per_group)
     return folder
 
