@@ -98,7 +98,7 @@ ROOMS = {
         "worker": "lanes spool keys facts",
         "measure": "lanes spool worker",
         "on_gpu": "lanes spool worker",
-        "archives": "versions gpu hashing naming outcome spread session columns",
+        "archives": "versions gpu hashing naming outcome rows spread session columns",
         "executor": (
             "versions connect gpu naming accumulators outcome rapids session archives hearing"
         ),
@@ -115,7 +115,9 @@ ROOMS = {
         "sql": "dataframe door lookup",
         "command": "configured session executor",
         "submit": "rapids shipping command",
-        "streaming": "versions connect hashing lanes keys session columns worker query dataframe",
+        "streaming": (
+            "versions connect hashing lanes rows keys session columns worker query dataframe"
+        ),
     },
 }
 """What each room, a folder or module of a package, may import of the package's others, lowest
