@@ -17,7 +17,7 @@ from engine.api.frames import by_name
 from engine.api.keywords import takes
 from engine.jobs.multijoin.join_task import MultiJoinTask, open_join
 from engine.jobs.multijoin.lanes import capacities_by_lane, lane_profiles
-from engine.jobs.streams import check_output_names
+from engine.jobs.streams import check_output
 from engine.lanes.split import MAX_LANES
 from engine.options import deciding, several, where
 from engine.options import streams as shared
@@ -285,7 +285,7 @@ class Query:
                     StructField(f"{name}_{column}", stream.frame.schema[column].dataType)
                     for column in stream.columns
                 ]
-        check_output_names(pa.schema([(field.name, pa.null()) for field in fields]))
+        check_output(pa.schema([(field.name, pa.null()) for field in fields]))
         return StructType(fields)
 
     @property

@@ -12,8 +12,10 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from engine.api.frames import Frame, in_arrow
+from engine.archives.families import not_in_parquet
 from engine.archives.normalise import decoded
 from engine.facts.read import table_archive
+from engine.runtime.errors import InputError
 
 ORDER = " in order of time"
 """How rows of the files are counted, for messages."""
@@ -75,9 +77,25 @@ def in_files(
         own = _in_order(table, times.get(name))
         if seconds:
             own = seconds_as_numbers(own, {times.get(name), *others})
-        pq.write_table(own, place, row_group_size=max(_LEAST, -(-own.num_rows // _GROUPS)))
+        write_frame(own, place, name, row_group_size=max(_LEAST, -(-own.num_rows // _GROUPS)))
         paths[name] = str(place)
     return Files(found, {name: paths[name] for name in frames}, kinds, "s" if seconds else None)
+
+
+def write_frame(table: pa.Table, place: Path, name: str, row_group_size: int | None = None) -> None:
+    """Write the frame of this name as a Parquet file.
+
+    Raises
+    ------
+    InputError
+        If Parquet has no type for a column.
+    """
+    for column, kind in not_in_parquet(table.schema):
+        raise InputError(
+            f"frame {name}: column {column} is {kind}, for which Parquet, in which winnow keeps "
+            "frames, has no type: cast it or leave it out"
+        )
+    pq.write_table(table, place, row_group_size=row_group_size)
 
 
 def all_in_seconds(kinds: Collection[pa.DataType]) -> bool:

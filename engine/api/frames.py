@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeAlias, TypedDict, TypeVar, runtime_checkable
 
 import pyarrow as pa
-import pyarrow.types as pt
 
+from engine.archives.views import unviewed
 from engine.options.option import Option, options_of
 from engine.runtime.errors import InputError, SpecError
 from engine.runtime.plugins import plugins
@@ -150,7 +150,7 @@ def in_arrow(frame: Frame, name: str) -> str | pa.Table:
     if isinstance(frame, (str, os.PathLike)):
         return os.fspath(frame)
     try:
-        return _without_views(_table(frame, name)).replace_schema_metadata(None)
+        return unviewed(_table(frame, name)).replace_schema_metadata(None)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
@@ -206,19 +206,6 @@ def _table(frame: Any, name: str) -> pa.Table:  # noqa: ANN401 - whatever was gi
         f"{name} is {_kind(frame)}, which is neither a path nor a frame: give a file, folder or "
         "glob, or what has __arrow_c_stream__, such as a frame of pandas, polars or PyArrow"
     )
-
-
-def _without_views(table: pa.Table) -> pa.Table:
-    """Return a table whose dictionaries hold no string views, of which Arrow casts none."""
-    for at, field in enumerate(table.schema):
-        if pt.is_dictionary(field.type) and pt.is_string_view(field.type.value_type):
-            parts = [
-                pa.DictionaryArray.from_arrays(part.indices, part.dictionary.cast(pa.string()))
-                for part in table.column(at).chunks
-            ]
-            kind = pa.dictionary(field.type.index_type, pa.string())
-            table = table.set_column(at, field.name, pa.chunked_array(parts, kind))
-    return table
 
 
 def _kind(frame: object) -> str:

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from engine.api.files import all_in_seconds, seconds_as_numbers
+from engine.api.files import all_in_seconds, seconds_as_numbers, write_frame
 from engine.api.result import Outputs, kind_of, moments
 from engine.archives.rows import restored
 from engine.archives.source import open_archive
@@ -62,7 +61,7 @@ class Tables(NamedTuple):
             if table is None:
                 continue
             times = [time for own, time, _ in self.times(job) if own is table and seconds]
-            pq.write_table(seconds_as_numbers(table, times), folder / f"{name}.parquet")
+            write_frame(seconds_as_numbers(table, times), folder / f"{name}.parquet", name)
 
 
 def have_seconds(tables: Tables, job: JobOptions) -> bool:

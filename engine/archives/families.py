@@ -6,8 +6,13 @@ sides exactly. Two attributes are equal in SQL if and only if their canonical va
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pyarrow.types as pt
+
+from engine.archives.views import unviewed_type
 
 UNIT_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _INT_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
@@ -21,10 +26,16 @@ def value_type(kind: pa.DataType) -> pa.DataType:
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
     """Return the type in which rows can be taken: that of a dictionary's values, and no views."""
-    kind = value_type(kind)
-    if pt.is_string_view(kind):
-        return pa.string()
-    return pa.binary() if pt.is_binary_view(kind) else kind
+    return unviewed_type(value_type(kind))
+
+
+def not_in_parquet(schema: pa.Schema) -> Iterator[tuple[str, pa.DataType]]:
+    """Yield the columns of whose types Parquet has none, such as intervals of months and days."""
+    for field in schema:
+        try:
+            pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([field])).close()
+        except pa.ArrowNotImplementedError:
+            yield field.name, field.type
 
 
 def family(kind: pa.DataType) -> str:

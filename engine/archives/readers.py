@@ -14,6 +14,7 @@ import pyarrow.ipc as pi
 import pyarrow.json as pj
 import pyarrow.types as pt
 
+from engine.archives.views import unviewed, unviewed_schema
 from engine.runtime import storage
 from engine.runtime.uris import Uri
 
@@ -203,6 +204,11 @@ def _json(
 
 
 def _arrow(file: pa.NativeFile) -> tuple[Iterable[pa.RecordBatch], pa.Schema]:
-    """Return what an Arrow file holds, and its schema."""
+    """Return what an Arrow file holds, without nested views, and its schema."""
     found = pi.open_file(file)
-    return map(found.get_batch, range(found.num_record_batches)), found.schema.remove_metadata()
+    batches = (
+        part
+        for at in range(found.num_record_batches)
+        for part in unviewed(pa.Table.from_batches([found.get_batch(at)])).to_batches()
+    )
+    return batches, unviewed_schema(found.schema)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from engine.archives.families import not_in_parquet
 from engine.archives.roles import Roles
 from engine.archives.rows import Rows
 from engine.archives.source import Archive, check_unchanged, open_archive
@@ -98,11 +99,21 @@ def output_schema(
     return pa.schema(fields)
 
 
-def check_output_names(schema: pa.Schema) -> None:
-    """Raise `SpecError` if two columns of the output would have one name."""
+def check_output(schema: pa.Schema) -> None:
+    """Check that the columns of the output have names of their own, and types that Parquet has.
+
+    Raises
+    ------
+    SpecError
+    """
     for name, number in Counter(schema.names).items():
         if number > 1:
             raise SpecError(
                 f"{number} columns of the output would be called {name}: rename a column or a "
                 "stream, or leave the columns out with --columns ids"
             )
+    for name, kind in not_in_parquet(schema):
+        raise SpecError(
+            f"column {name} of the output would be {kind}, for which Parquet has no type: cast it, "
+            "or leave the columns out with --columns ids"
+        )

@@ -24,7 +24,7 @@ from engine.jobs.multijoin.read import WHOLE, Share
 from engine.jobs.multijoin.vectors import resolved
 from engine.jobs.streams import (
     StreamSource,
-    check_output_names,
+    check_output,
     open_source,
     output_schema,
 )
@@ -101,7 +101,7 @@ def open_join(options: MultiJoinOptions) -> MultiJoinTask:
     unit = stated_unit(read, options.time_unit)
     if options.columns == "all" and options.out is not None:
         schemas = [source.archive.schema for source in sources]
-        check_output_names(output_schema(options.names, schemas, plain_type))
+        check_output(output_schema(options.names, schemas, plain_type))
     windows, start = _windows(options, unit), options.start_ts
     tau = _ticks(options.loops.tau, unit, "--tau")
     expire_every = _ticks(options.loops.expire_every, unit, "--expire-every")

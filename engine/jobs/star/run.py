@@ -12,7 +12,7 @@ from engine.jobs.output_at import output_at
 from engine.jobs.part import reported
 from engine.jobs.star.report import build_report
 from engine.jobs.star.task import StarTask, replay_star
-from engine.jobs.streams import StreamSource, check_output_names, open_source, output_schema
+from engine.jobs.streams import StreamSource, check_output, open_source, output_schema
 from engine.options.star import StarOptions
 from engine.replay.settings import check_pooled, number_of
 from engine.report.envelope import Report
@@ -65,7 +65,7 @@ def _task(options: StarOptions) -> StarTask:
             check_importance(source.archive, source.roles.importance)
     payloads = [source.archive.schema for source in sources] + [fact.schema]
     if options.columns == "all" and options.out is not None:
-        check_output_names(output_schema([*names, "fact"], payloads, value_type))
+        check_output(output_schema([*names, "fact"], payloads, value_type))
     start, unit = options.start_ts, stated_unit(columns.unit, options.time_unit)
     windows = {own.name: own.window for own in options.streams}
     warn_of_windows_below_a_second(windows, (unit, options.time_unit))

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import winnow
-from engine.runtime.errors import InputError, WinnowError
+from engine.runtime.errors import InputError, SpecError, WinnowError
 
 JOIN: dict[str, Any] = {"on": "k", "time": "t", "window": 1}
 TASKS: dict[str, Callable[..., Any]] = {
@@ -148,3 +148,20 @@ def test_the_remedy_is_one_for_what_arrow_refuses(frame: Any, reason: str, remed
     message = rf"^left is a [\w.]+, of which Arrow makes no table \(.*{reason}.*\): {remedy}$"
     with pytest.raises(InputError, match=message.replace("to_frame()", r"to_frame\(\)")):
         winnow.replay(frame, PLAIN, **JOIN)
+
+
+MONTHS = PLAIN.append_column("p", pa.array([pa.MonthDayNano([1, 2, 3]), None]))
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_columns_that_parquet_cannot_hold_are_refused(name: str) -> None:
+    said = "frame right: column p is month_day_nano_interval, for which Parquet, .*: cast it or"
+    with pytest.raises(InputError, match=said):
+        TASKS[name](PLAIN, MONTHS)
+
+
+def test_outputs_that_parquet_cannot_hold_are_refused() -> None:
+    join: dict[str, Any] = {"predicate": "equi:k", "time": "t", "window": 1}
+    with pytest.raises(SpecError, match="a_p of the output would be month_day_nano_interval, for"):
+        winnow.multijoin({"a": MONTHS, "b": PLAIN}, **join)
+    assert winnow.multijoin({"a": MONTHS, "b": PLAIN}, columns="ids", **join).outputs.num_rows == 2

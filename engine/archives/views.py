@@ -1,0 +1,81 @@
+"""Views of text and bytes inside other types, of which Arrow computes nothing, as plain ones.
+
+Polars has all of its text in views, also that of lists, structs and categories.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+
+def unviewed_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type with plain text and bytes in place of views, at any depth.
+
+    Examples
+    --------
+    >>> unviewed_type(pa.struct([("a", pa.list_(pa.string_view()))]))
+    StructType(struct<a: list<item: string>>)
+    """
+    if is_view(kind):
+        return pa.string() if pt.is_string_view(kind) else pa.binary()
+    if pt.is_dictionary(kind):
+        values = unviewed_type(kind.value_type)
+        return kind if values == kind.value_type else pa.dictionary(kind.index_type, values)
+    parts = [kind.field(at) for at in range(kind.num_fields)]
+    own = [part.with_type(unviewed_type(part.type)) for part in parts]
+    return kind if own == parts else _nested(kind, own)
+
+
+def _nested(kind: pa.DataType, parts: list[pa.Field]) -> pa.DataType:
+    """Return a nested type with other parts."""
+    if pt.is_struct(kind):
+        return pa.struct(parts)
+    if pt.is_map(kind):
+        return pa.map_(*parts[0].type, keys_sorted=kind.keys_sorted)
+    if pt.is_fixed_size_list(kind):
+        return pa.list_(parts[0], kind.list_size)
+    large = pt.is_large_list(kind) or pt.is_large_list_view(kind)
+    return pa.large_list(parts[0]) if large else pa.list_(parts[0])
+
+
+def is_view(kind: pa.DataType) -> bool:
+    """Tell whether a type is of views itself."""
+    return bool(pt.is_string_view(kind) or pt.is_binary_view(kind))
+
+
+def unviewed_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema of a table that is `unviewed`."""
+    kinds = [own.type if is_view(own.type) else unviewed_type(own.type) for own in schema]
+    return pa.schema(zip(schema.names, kinds, strict=True))
+
+
+def unviewed(table: pa.Table) -> pa.Table:
+    """Return a table whose nested types and dictionaries hold no views.
+
+    Columns that are of views themselves stay: Arrow casts and writes those.
+
+    Raises
+    ------
+    pyarrow.ArrowTypeError
+        If Arrow can make no plain column of one.
+    """
+    for at, field in enumerate(unviewed_schema(table.schema)):
+        column = table.column(at)
+        if column.type != field.type:
+            table = table.set_column(at, field.name, _plain(field.name, column, field.type))
+    return table
+
+
+def _plain(name: str, column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pt.is_dictionary(kind):  # Arrow casts none
+        parts = [
+            pa.DictionaryArray.from_arrays(part.indices, part.dictionary.cast(kind.value_type))
+            for part in column.chunks
+        ]
+        return pa.chunked_array(parts, kind)
+    try:
+        return pc.cast(column, kind)
+    except pa.ArrowNotImplementedError as error:
+        raise pa.ArrowTypeError(f"column {name} is {column.type}, which Arrow casts not") from error
