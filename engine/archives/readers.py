@@ -131,17 +131,20 @@ def dialect(path: str) -> tuple[str, str]:
         return "\t", "."
     with storage.text_file(path) as file:
         begin = bytes(file.read(_BEGIN))
+        ends = not file.read(1)
     header = _QUOTED.sub("", begin.split(b"\n", 1)[0].decode("utf-8", "replace"))
     delimiter = max(_DELIMITERS, key=header.count)
-    return delimiter, _point(begin) if delimiter == ";" else "."
+    if delimiter != ";":
+        return delimiter, "."
+    return delimiter, _point(begin if ends else begin[: begin.rfind(b"\n") + 1])
 
 
 def _point(begin: bytes) -> str:
-    """Return the decimal point of a file with semicolons that begins so."""
+    """Return the decimal point of a file with semicolons that begins with these lines."""
 
     def numbers(point: str) -> int:
         lines = pv.read_csv(
-            pa.BufferReader(begin[: begin.rfind(b"\n") + 1]),
+            pa.BufferReader(begin),
             parse_options=pv.ParseOptions(delimiter=";"),
             convert_options=pv.ConvertOptions(null_values=NULLS, decimal_point=point),
         )

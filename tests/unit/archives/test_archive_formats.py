@@ -66,7 +66,8 @@ def test_rows_are_those_of_parquet(
     [
         ("a,b\n1,2\n", ",", "."), ("a\n1\n", ",", "."), ("", ",", "."), ('"a;b;c",d\n', ",", "."),
         ("a;b\n1;2,5\n", ";", ","), ("a;b\n1;2.5\n", ";", "."), ("a;b\n1;x\n", ";", "."),
-        ("a;b\n1\n", ";", "."), ("a|b\n", "|", "."), ("a\tb\n", "\t", "."),
+        ("a;b\n1\n", ";", "."), ("a;b\n1;2,5", ";", ","), ("a;b", ";", "."),
+        ("a|b\n", "|", "."), ("a\tb\n", "\t", "."),
     ],
 )  # fmt: skip
 def test_the_dialect_is_told_by_the_first_lines(
