@@ -31,6 +31,7 @@ TIME_TYPES = (
 )  # fmt: skip
 _NO_TEXT = pa.nulls(1, pa.string())[0]
 _ZERO_LED = r"^[ \t]*-?0[0-9]+[ \t]*$"
+_WHOLE = r"^[ \t]*-?[0-9]+[ \t]*$"
 _AT_COLUMN = re.compile(r"[Cc]olumn #(\d+)")
 
 
@@ -87,7 +88,8 @@ def _message(path: str, side: str, error: BaseException) -> str:
 def first_schema(path: str, side: str) -> pa.Schema:
     """Return the names and types of a file's columns, of CSV and JSON inferred.
 
-    Integers of which one has a leading zero, as in 007, are text in CSV: a number would lose it.
+    Integers of which one has a leading zero, as in 007, or more than 64 bits are text in CSV: a
+    number would lose digits.
     """
 
     def read() -> pa.Schema:
@@ -100,12 +102,13 @@ def first_schema(path: str, side: str) -> pa.Schema:
             raise InputError(
                 f"the {side} archive: file {path} has more than one column {name}: rename one"
             )
-    whole = [name for name in schema.names if schema.field(name).type == pa.int64()]
-    if whole and format_of(path) == "csv":
-        cells = _first_block(path, side, whole)
-        for name in whole:
-            if _zero_led(cells.column(name)) is not None:
-                at = schema.get_field_index(name)
+    numbers = [own.name for own in schema if own.type in (pa.int64(), pa.float64())]
+    if numbers and format_of(path) == "csv":
+        cells = _first_block(path, side, numbers)
+        for name in numbers:
+            at, own = schema.get_field_index(name), cells.column(name)
+            integers = schema.field(at).type == pa.int64()
+            if _zero_led(own) is not None if integers else _all_whole(own):
                 schema = schema.set(at, pa.field(name, pa.string()))
     return schema
 
@@ -125,6 +128,18 @@ def first_rows(path: str, side: str, name: str) -> pa.Array:
     """Return the cells of one column in the first block of a file, as text."""
     column = _first_block(path, side, [name]).column(name).combine_chunks()
     return column.filter(pc.invert(pc.is_in(column, pa.array(NULLS))))
+
+
+def _all_whole(cells: pa.ChunkedArray) -> bool:
+    """Tell whether text cells are all integers: of a float64 column, some are too long then.
+
+    Examples
+    --------
+    >>> _all_whole(pa.chunked_array([["7", "18446744073709551616", "NA"]]))
+    True
+    """
+    known = cells.filter(pc.invert(pc.is_in(cells, pa.array(NULLS))))
+    return bool(pc.all(pc.match_substring_regex(known, _WHOLE)).as_py())
 
 
 def _zero_led(cells: pa.ChunkedArray) -> str | None:
