@@ -71,7 +71,7 @@ def patient(steps: int) -> Callable[[F], F]:
 
 def outlined(function: F) -> F:
     """Compile a function as `kernel` does, but to be called: for what is long and seldom needed."""
-    return jit(function, _nrt=False)
+    return jit(function, _nrt=False, forceinline=False)
 
 
 def inlined(function: F) -> F:
