@@ -20,12 +20,12 @@ from engine.jobs.sweep.broadcast_pool import BroadcastPool
 from engine.jobs.sweep.cells import Cell, CellResult, Exact, room_for, within
 from engine.jobs.sweep.on_gpu import replay_cells_on_gpu
 from engine.jobs.sweep.shared_batches import Draws, Shared, SharedBatches, Wants
-from engine.lanes.profile import LaneProfile, SideProfile
 from engine.lanes.reader import LaneFiles
 from engine.policies import age
 from engine.replay.allocate import Ready
 from engine.replay.lane import LaneReplay
 from engine.replay.settings import ReplaySettings
+from engine.runtime.beside import BESIDE
 from engine.runtime.device_choice import ASKED_FOR_CPU, ON_GPU, Wanted, attempt
 from engine.runtime.host import half_of_memory
 from engine.runtime.kept import COMPILED
@@ -287,12 +287,20 @@ def _wants(cells: Sequence[Cell], counters: Sequence[ExactCounter]) -> Wants:
 
 
 def _compile(cells: Sequence[Cell], *, through_facts: bool) -> None:
-    """Have the kernel compiled, or loaded, before any cell's time is taken."""
-    if not all(cell.spares for cell in cells):
-        none = np.empty(0, np.int64)
-        empty, ids = StreamBatch(none, none, none, np.empty(0)), np.empty(0, np.int32)
-        profile = LaneProfile(*(SideProfile(0, 0, 0, 0, 0.0),) * 2)
-        key_links = (no_key_links(), no_key_links()) if through_facts else None
-        replay = LaneReplay(ReplaySettings(0, 0), profile, (0, 0), emit=False, key_links=key_links)
+    """Have kernels compiled, or loaded, several at once, before any cell's time is taken."""
+    none, ids = np.empty(0, np.int64), np.empty(0, np.int32)
+    empty = StreamBatch(none, none, none, np.empty(0))
+    key_links = (no_key_links(), no_key_links()) if through_facts else None
+
+    def compiled(cell: Cell) -> None:
+        replay = LaneReplay(
+            cell.settings, cell.profile, (0, 0), curves=age.as_arrays(cell.curves), emit=False,
+            key_links=key_links,
+        )  # fmt: skip
         for _ in replay.push(empty, ids, empty, ids, 0):
             raise AssertionError  # there is nothing in it
+
+    kinds = {(own.settings.structure, own.settings.pooled): own for own in cells if not own.spares}
+    if kinds:
+        with ThreadPoolExecutor(BESIDE.most, **as_here()) as threads:
+            list(threads.map(compiled, kinds.values()))

@@ -39,7 +39,8 @@ from gpu_kernels.philox import PURPOSE_STRETCH
 
 TUPLES = 40_000_000
 """Tuples that the candidates of a trial replay together, at most, unless `TUPLES_A_ROW` is more.
-They count by the time that they take: see `WEIGHTS` and `stretches.FEWEST`."""
+They count by the time that they take: see `WEIGHTS` and `stretches.FEWEST`. Of more, it takes less
+to compile the kernels of all kinds than the one for all, which is slower."""
 TUPLES_A_ROW = 4
 """The same for each tuple of the archives."""
 WEIGHTS = {"yield": 3, "age": 2}
@@ -113,11 +114,12 @@ class _Rounds:
         tuples: int | None,
         also: Callable[[Candidate], bool] | None,
     ) -> None:
-        self._layout, self._lanes, self._measure = layout, lanes, measure
+        self._tuples = most_tuples(lanes) if tuples is None else tuples
+        self._layout = layout if self._tuples <= TUPLES else layout.by_own_kernels()
+        self._lanes, self._measure = lanes, measure
         self._rows = sum(lanes.rows)
         self._cost = sum(cost_of(rows) for rows in lanes.rows)
-        self._tuples = most_tuples(lanes) if tuples is None else tuples
-        self._replays = Replays(layout, lanes)
+        self._replays = Replays(self._layout, lanes)
         self._also = also
         self._start = float(uniforms(seed, PURPOSE_STRETCH, 0, np.zeros(1, np.int64))[0])
         self._every = list(range(len(layout.places)))
