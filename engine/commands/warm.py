@@ -218,9 +218,12 @@ def _compiled(lines: Sequence[tuple[str, str]]) -> Iterator[list[str]]:
         done = (
             threads.map(partial(BESIDE.call, _run), lines) if BESIDE.most > 1 else map(_run, lines)
         )
-        for number, (name, _) in enumerate(lines, 1):
-            _tell(f"{name}, {number} of {len(lines)} runs")
-            yield next(done)
+        try:
+            for number, (name, _) in enumerate(lines, 1):
+                _tell(f"{name}, {number} of {len(lines)} runs")
+                yield next(done)
+        finally:
+            BESIDE.stop()
 
 
 def _run(line: tuple[str, str]) -> list[str]:

@@ -102,8 +102,8 @@ class _Process:
 
     def stop(self) -> None:
         """End the process."""
+        self._end()  # first: a thread may wait for its answer
         self._channel.close()
-        self._end()
 
 
 class Beside:
