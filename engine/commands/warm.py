@@ -215,9 +215,9 @@ def write_streams(folder: Path) -> None:
 def _compiled(lines: Sequence[tuple[str, str]]) -> Iterator[list[str]]:
     """Carry out runs, as many at once as there are cores; yield what kernels each compiled."""
     with ThreadPoolExecutor(BESIDE.most) as threads:
-        done = (
-            threads.map(partial(BESIDE.call, _run), lines) if BESIDE.most > 1 else map(_run, lines)
-        )
+        done: Iterator[list[str]] = map(_run, lines)
+        if BESIDE.most > 1 and len(lines) > 1:
+            done = threads.map(partial(BESIDE.call, _run), lines)
         try:
             for number, (name, _) in enumerate(lines, 1):
                 _tell(f"{name}, {number} of {len(lines)} runs")

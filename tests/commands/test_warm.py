@@ -13,7 +13,6 @@ from thorough import guards, repeats
 
 from engine.commands import main, warm
 from engine.commands.warm import RUNS, write_streams
-from engine.runtime.kept import COMPILED
 
 PROGRAM = """
 import sys
@@ -70,11 +69,26 @@ def test_small_work_compiles_nothing(command: str, tmp_path: Path) -> None:
 def test_a_kernel_that_is_missing_fails_the_check(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(warm, "_run", lambda *_: COMPILED.names.append("engine.some.kernel"))
+    monkeypatch.setattr(warm, "_run", lambda _: ["engine.some.kernel"])
     assert main(["warm", "--only", "lookup"]) == 0
     assert main(["warm", "--only", "lookup", "--check"]) == 2
     said = capsys.readouterr().err
     assert "1 kernels were compiled that should have been there: engine.some.kernel; run" in said
+
+
+def test_several_runs_share_the_cores(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["warm", "--only", "lookup,explain"]) == 0
+    said = capsys.readouterr()
+    assert "lookup, 1 of 2 runs" in said.err
+    assert "explain, 2 of 2 runs" in said.err
+    assert main(["warm", "--only", "lookup,explain", "--check"]) == 0
+    monkeypatch.setitem(warm.RUNS, "explain", ("--rates nonsense",))
+    assert main(["warm", "--only", "lookup,explain"]) == 2
+    assert "explain failed as its kernels were compiled: winnow explain: error" in (
+        capsys.readouterr().err
+    )
 
 
 def test_kernels_are_shipped_in_a_new_folder_or_not_at_all(

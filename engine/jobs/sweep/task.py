@@ -297,7 +297,8 @@ def _compile(cells: Sequence[Cell], *, through_facts: bool) -> None:
             cell.settings, cell.profile, (0, 0), curves=age.as_arrays(cell.curves), emit=False,
             key_links=key_links,
         )  # fmt: skip
-        for _ in replay.push(empty, ids, empty, ids, 0):
+        drawn = None if cell.sampling is None else Ready((empty.importance, empty.importance))
+        for _ in replay.push(empty, ids, empty, ids, 0, drawn):
             raise AssertionError  # there is nothing in it
 
     kinds = {(own.settings.structure, own.settings.pooled): own for own in cells if not own.spares}
