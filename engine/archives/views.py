@@ -78,4 +78,6 @@ def _plain(name: str, column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedA
     try:
         return pc.cast(column, kind)
     except pa.ArrowNotImplementedError as error:
-        raise pa.ArrowTypeError(f"column {name} is {column.type}, which Arrow casts not") from error
+        raise pa.ArrowTypeError(
+            f"column {name} is {column.type}, which Arrow cannot cast"
+        ) from error

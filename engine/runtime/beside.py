@@ -21,6 +21,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar
 
+from engine.runtime.errors import WinnowError
 from engine.runtime.kept import COMPILED
 
 T = TypeVar("T")
@@ -32,7 +33,7 @@ IDLE = 20.0
 _PROGRAM = "from engine.runtime.beside import serve; serve({})"
 
 
-class BesideError(Exception):
+class BesideError(WinnowError):
     """There is no process beside this one that does what is asked for."""
 
 
@@ -91,7 +92,10 @@ class _Process:
             done, found = self._channel.recv()
         except (OSError, EOFError) as error:  # it had nothing to do for long, or was killed
             self._end()
-            raise BesideError from error
+            raise BesideError(
+                "a process that compiles kernels was killed: if memory is short, give winnow fewer "
+                "cores, as by taskset"
+            ) from error
         if not done:
             raise found
         return found  # type: ignore[no-any-return]
@@ -179,7 +183,7 @@ class Beside:
                 if process.is_alive:
                     return process
             if self.most == 1 or len(self._all) == self.most:
-                raise BesideError
+                raise BesideError("all processes that compile kernels have something to do")
             self._all.append(_Process())
             return self._all[-1]
 

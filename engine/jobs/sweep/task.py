@@ -287,7 +287,10 @@ def _wants(cells: Sequence[Cell], counters: Sequence[ExactCounter]) -> Wants:
 
 
 def _compile(cells: Sequence[Cell], *, through_facts: bool) -> None:
-    """Have kernels compiled, or loaded, several at once, before any cell's time is taken."""
+    """Have kernels compiled, or loaded, several at once, before any cell's time is taken.
+
+    Not yield's, which has nothing to do for a batch without tuples.
+    """
     none, ids = np.empty(0, np.int64), np.empty(0, np.int32)
     empty = StreamBatch(none, none, none, np.empty(0))
     key_links = (no_key_links(), no_key_links()) if through_facts else None

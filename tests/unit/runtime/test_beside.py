@@ -58,7 +58,7 @@ for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
-print(*sorted(compiled), *sorted({name.rpartition(".")[2] for name in COMPILED.names}))
+print(*sorted(compiled), *sorted(name.rpartition(".")[2] for name in COMPILED.names))
 assert sorted(map(str, found)) == ["[1.0, 3.0]", "[1.0, 3.0]", "[25.0]"], found
 """
 
@@ -130,10 +130,10 @@ def test_who_asks_is_told_that_none_is_free_or_that_it_was_killed(processes: Bes
     with ThreadPoolExecutor(1) as threads:
         asked = threads.submit(processes.call, slow, 30.0)
         time.sleep(0.2)
-        with pytest.raises(BesideError):
+        with pytest.raises(BesideError, match="have something to do"):
             processes.call(slow, 0.0)
         os.kill(pid, signal.SIGKILL)
-        with pytest.raises(BesideError):
+        with pytest.raises(BesideError, match="was killed: if memory is short"):
             asked.result()
     processes.most = 2
     assert processes.call(slow, 0.0) != pid
