@@ -196,6 +196,10 @@ GENERATED = {
     "windows of two lengths": Generated(_plain, (3000, 200)),
     "in no order": Generated(_drifting, (1000, 1000), shuffled=True),
 }
+LONG = {
+    f"{name}, long": own._replace(windows=(SPAN // 6, SPAN // 6)) for name, own in GENERATED.items()
+}
+"""The same within a sixth of all time."""
 
 
 def written(join: Generated, folder: Path, seed: int = 11) -> list[Path]:

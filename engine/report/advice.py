@@ -9,6 +9,7 @@ from engine.report.tables import number, percent
 
 FEW = 30
 """Outputs that the best finds on stretches below which chance decides who that is."""
+_PARTS = {"time": "stretches of the archive", "keys": "parts of the archive's keys"}
 NAMES = {"importance_recall": "importance recall", "recall": "recall"}
 
 
@@ -39,7 +40,7 @@ def tried_on(advice: Mapping[str, Any]) -> str:
     candidates = f"{number(advice['candidates'])} candidates"
     if not advice["stretches"]:
         return f"{candidates}, all replayed on the whole archive"
-    on = f"{number(advice['stretches'])} stretches of the archive"
+    on = f"{number(advice['stretches'])} {_PARTS[advice.get('sampled') or 'time']}"
     if advice["whole"]:
         return f"{candidates} on {on}, the best of them on all of it"
     return f"{candidates} on {on}, {percent(advice['share'])} of its tuples"
@@ -53,7 +54,7 @@ def doubt(advice: Mapping[str, Any]) -> str | None:
     >>> doubt({"outputs": 1_200, "recall": {"value": 0.4}, "whole": False}) is None
     True
     >>> doubt({"outputs": 23, "recall": {"value": 0.4}, "whole": False})
-    'the exact join has 23 outputs on these stretches, too few to tell which candidate is best: \
+    'the exact join has 23 outputs on what was drawn, too few to tell which candidate is best: \
 winnow sweep replays the whole archive'
     """
     outputs = advice.get("outputs")
@@ -61,7 +62,7 @@ winnow sweep replays the whole archive'
         return None
     told = "which others may be best" if advice["whole"] else "which candidate is best"
     return (
-        f"the exact join has {number(outputs)} outputs on these stretches, too few to tell {told}: "
+        f"the exact join has {number(outputs)} outputs on what was drawn, too few to tell {told}: "
         "winnow sweep replays the whole archive"
     )
 

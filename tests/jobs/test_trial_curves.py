@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from test_trial import Opened, opened
+from test_trial_by_keys import churning
 
 from engine.jobs.trial import curves
 from engine.jobs.trial.curves import Curves, trial_curves
@@ -52,11 +53,19 @@ def test_stretches_tell_what_everything_does(
     assert some[1] == wanted[1]
 
 
-def test_windows_too_long_for_stretches_are_counted_whole(
+def test_windows_too_long_for_stretches_have_parts_of_the_keys_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = opened(streams(tmp_path, 6_000), policy="age")
-    assert found(job, monkeypatch, ROWS=0) == found(job, monkeypatch, ROWS=10**9)
+    job = opened(churning(tmp_path), policy="age", window=12_000)
+    wanted = found(job, monkeypatch)
+    some = found(job, monkeypatch, ROWS=0, PART=4)
+    assert some != wanted
+    for own, exact in zip(some, wanted, strict=True):
+        assert sum(own or ()) == pytest.approx(sum(exact or ()), rel=0.1)
+        np.testing.assert_allclose(own or (), exact or (), atol=0.05 * max(exact or ()))
+    every = found(job, monkeypatch, ROWS=0, FEWEST=16, PART=1)
+    for own, exact in zip(every, wanted, strict=True):
+        np.testing.assert_allclose(own or (), exact or (), rtol=1e-12)
 
 
 def test_a_curve_that_is_given_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

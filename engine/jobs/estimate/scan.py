@@ -24,31 +24,13 @@ from engine.archives.rows import Part, Rows
 from engine.archives.source import Archive
 from engine.archives.stretches import FileGroups, StretchTuples, group_columns, read_groups
 from engine.jobs.estimate.keys import keys_of
+from engine.lanes.key_parts import BUCKETS, buckets_of
 from engine.runtime import storage
 from engine.runtime.jit import Ints
 from engine.runtime.streams import SIDES, StreamBatch
 
-BUCKETS = 1 << 14
-"""Parts of the keys, by hash."""
 _ROWS = 1_000_000
 """Of a task, about, where row groups tell them."""
-_MIX = tuple(np.uint64(own) for own in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-
-
-def buckets_of(key: Ints) -> Ints:
-    """Return the part that each key is in, by SplitMix64's mixing: (n,) int64.
-
-    Examples
-    --------
-    >>> buckets_of(np.array([1, 2, 1])).tolist()
-    [1509, 5258, 1509]
-    """
-    word = key.view(np.uint64)
-    with np.errstate(over="ignore"):
-        word = (word ^ (word >> np.uint64(30))) * _MIX[0]
-        word = (word ^ (word >> np.uint64(27))) * _MIX[1]
-    mixed = word ^ (word >> np.uint64(31))
-    return (mixed % np.uint64(BUCKETS)).astype(np.int64)
 
 
 @dataclass(frozen=True)

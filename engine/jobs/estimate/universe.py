@@ -26,7 +26,6 @@ from engine.jobs.estimate.outputs import Pairs
 from engine.jobs.estimate.plan import Plan, recipe_of
 from engine.jobs.estimate.report import Estimation, build_report, limits_of, until
 from engine.jobs.estimate.scan import (
-    BUCKETS,
     Scanned,
     ScanTask,
     Source,
@@ -39,6 +38,7 @@ from engine.jobs.estimate.sliced import Task
 from engine.jobs.estimate.sums import sums_of
 from engine.jobs.estimate.task import Joined, PairRecipe
 from engine.jobs.frame import Archives, open_job
+from engine.lanes.key_parts import BUCKETS
 from engine.options.estimate import FOOTERS, EstimateOptions
 from engine.report.envelope import windows_report
 from engine.runtime.errors import InputError, NoStretchesError

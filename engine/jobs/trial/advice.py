@@ -74,6 +74,7 @@ def _plain(tried: Sequence[Tried], trial: Trial, measure: str) -> dict[str, Any]
         "candidates": len(tried),
         "whole": trial.exact,
         "stretches": trial.stretches,
+        "sampled": trial.sampled,
         "share": trial.share,
         "replayed": trial.replayed,
         "outputs": trial.outputs,

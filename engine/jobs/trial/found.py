@@ -21,6 +21,7 @@ ERRORS = 2.0
 """Standard errors by which it is to be better: the best of many is better than it should be."""
 ENOUGH = 4
 """Draws, at least, whose differences tell how much chance makes."""
+TIME, KEYS = "time", "keys"
 IMPORTANCE, RECALL = MEASURES = ("importance_recall", "recall")
 
 
@@ -57,6 +58,9 @@ class Trial:
         Different stretches that were replayed; 0 where all candidates were replayed on everything.
     share : float
         Part of the archives' tuples that arrive in what the last round counted.
+    sampled : str or None
+        What stretches are parts of: `TIME`, or `KEYS` where windows are too long for that. None
+        where there are none.
     replayed : int
         Tuples that all candidates together replayed.
     outputs : int or None
@@ -70,6 +74,7 @@ class Trial:
     share: float
     replayed: int
     outputs: int | None = None
+    sampled: str | None = None
 
 
 class Pair(NamedTuple):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from engine.jobs.frame import JobLanes
 from engine.jobs.sweep.cells import Exact, deal
 from engine.jobs.sweep.task import SweepOutcome, SweepTask, sweep_lane
+from engine.jobs.trial.by_keys import of_part
 from engine.jobs.trial.found import Counted
 from engine.jobs.trial.layout import TrialLayout
 from engine.jobs.trial.lead_in import after_lead_in, learns
@@ -55,14 +56,20 @@ class Replays:
         at, tasks = [], []
         for place in dict.fromkeys(places):
             missing = [cell for cell in cells if cell not in self._known(place)]
-            for late in (False, True):
-                own = [cell for cell in missing if self.learns(cell) == late]
+            for own, late in self._together(stretches[place], missing):
                 if own:
                     at.append(place)
                     tasks.append(self._task(stretches[place], own, late=late))
         for place, outcome in zip(at, self._mapped(tasks), strict=True):
             known, found = self._known(place), _added([outcome])
             self.found[place] = Counted(known | found.cells, found.exact)
+
+    def _together(self, stretch: Stretch, cells: Sequence[int]) -> list[tuple[Sequence[int], bool]]:
+        """Return what is replayed in one pass, and whether after the longer lead-in."""
+        if stretch.keys is not None:
+            return [(cells, False)]
+        late = [cell for cell in cells if self.learns(cell)]
+        return [([cell for cell in cells if cell not in late], False), (late, True)]
 
     def learns(self, cell: int) -> bool:
         """Return whether a cell learns."""
@@ -72,11 +79,13 @@ class Replays:
         return self.found[place].cells if place in self.found else {}
 
     def _task(self, stretch: Stretch, numbers: Sequence[int], *, late: bool) -> SweepTask:
-        cells = self.layout.cells[stretch.lane]
+        files, exact = self.lanes.files[stretch.lane], [self.layout.exact]
+        cells = [self.layout.cells[stretch.lane][number] for number in numbers]
+        if stretch.keys is not None:
+            return of_part(files, cells, exact, stretch.keys)
         return after_lead_in(
-            self.lanes.files[stretch.lane], [cells[number] for number in numbers],
-            [self.layout.exact], stretch.leads[late], stretch.ticks, stretch.rows[late],
-        )  # fmt: skip
+            files, cells, exact, stretch.leads[late], stretch.ticks, stretch.rows[late]
+        )
 
     def _mapped(self, tasks: Sequence[SweepTask]) -> list[SweepOutcome]:
         stages = self.lanes.stages

@@ -9,12 +9,15 @@ from itertools import product
 import numpy as np
 
 from engine.jobs.frame import JobLanes
+from engine.jobs.trial.by_keys import parts_of_keys
 from engine.jobs.trial.candidates import Candidate
 from engine.jobs.trial.estimate import Drawn
 from engine.jobs.trial.found import (
     ENOUGH,
     FAVOURED,
     IMPORTANCE,
+    KEYS,
+    TIME,
     Pair,
     Trial,
     best_of,
@@ -25,6 +28,7 @@ from engine.jobs.trial.found import (
 from engine.jobs.trial.layout import TrialLayout
 from engine.jobs.trial.replays import Replays
 from engine.jobs.trial.screened import (
+    FEW,
     Screen,
     close,
     finalists,
@@ -125,22 +129,18 @@ class _Rounds:
         self._every = list(range(len(layout.places)))
         self._memories = len(memories_of(layout, self._every))
         self._screens = screens(layout)
+        self._sampled = TIME
 
     def trial(self) -> Trial:
         """Replay, and rank."""
         every, span = self._every, self._lanes.prepared.span
         if span is None or self._fits(every, min(self._tuples, self._memories * EVERY)):
             return self._trial(whole(self._replays.whole(every)), every)
-        policies = self._screens[-1]
-        least = ENOUGH if self._all_affordable(policies.cells, self._tuples) else 1
-        for screen in self._screens:
-            stretches, number = affordable(
-                self._lanes, self._layout.exact, self._weights(screen.cells), self._for_first()
-            )
-            if number >= max(least, screen.least):
-                break
-        else:
+        drawn_from = self._drawn_from()
+        if drawn_from is None:
+            policies = self._screens[-1]
             return self._on_everything(policies.cells, policies, {}, (), self._tuples)
+        screen, stretches, number = drawn_from
         some = drawn(stretches, number, self._start)
         left = self._tuples - self._on(stretches, some, screen.cells)
         self._replays.on(stretches, some, screen.cells)
@@ -150,6 +150,30 @@ class _Rounds:
         if self._settled and (several or self._all_affordable(best, left)):
             return self._on_everything(best, screen, known, some, left)
         return self._on_stretches(screen, stretches, number, known, left)
+
+    def _drawn_from(self) -> tuple[Screen, list[Stretch], int] | None:
+        """Return what the first round replays, the stretches that it draws from, and its draws.
+
+        None where it replays everything instead.
+        """
+        policies = self._screens[-1]
+        on_everything = self._all_affordable(policies.cells, self._tuples)
+        least = ENOUGH if on_everything else FEW
+        for screen in self._screens:
+            stretches, number = affordable(
+                self._lanes, self._layout.exact, self._weights(screen.cells), self._for_first()
+            )
+            if number >= max(least, screen.least):
+                return screen, stretches, number
+        if on_everything:
+            return None
+        cells = [[own[number] for number in policies.cells] for own in self._layout.cells]
+        weight = sum(self._weights(policies.cells))
+        parts, draws = parts_of_keys(self._lanes, cells, weight, self._for_first(), FEW)
+        if draws:
+            self._sampled = KEYS
+            return policies, parts, draws
+        return (policies, stretches, number) if number else None
 
     @property
     def _duel(self) -> int:
@@ -290,5 +314,7 @@ class _Rounds:
         found = ranked(self._layout, known, self._measure, set(last))
         part = 1.0 if share is None else share
         outputs = self._outputs(draws) if len(draws) else None
-        replayed = self._replays.replayed
-        return Trial(found, share is None, len({*draws}), part, replayed, outputs)
+        return Trial(
+            found, share is None, len({*draws}), part, self._replays.replayed, outputs,
+            self._sampled if len(draws) else None,
+        )  # fmt: skip

@@ -1,4 +1,7 @@
-"""The stretches of a trial: parts of an archive's time, drawn with probability by their work."""
+"""The stretches of a trial: parts of an archive's time, drawn with probability by their work.
+
+Where windows are too long, parts of its keys stand for them: `engine.jobs.trial.by_keys`.
+"""
 
 from __future__ import annotations
 
@@ -50,8 +53,16 @@ def _counted(stored: Stored | None, edges: Ints) -> Ints:
     return found
 
 
+class Keys(NamedTuple):
+    """A part of a lane's keys, by hash."""
+
+    part: int
+    """From 0 on."""
+    parts: int
+
+
 class Stretch(NamedTuple):
-    """A part of a lane's time whose outputs are counted."""
+    """A part of a lane's time or keys whose outputs are counted."""
 
     lane: int
     """Its place among those of the job."""
@@ -65,6 +76,8 @@ class Stretch(NamedTuple):
     """Tuples that arrive in `ticks`."""
     work: float
     """Its share of the work of all stretches."""
+    keys: Keys | None = None
+    """The part of the keys that it is."""
 
     @property
     def costs(self) -> tuple[int, int]:
