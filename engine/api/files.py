@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.ipc as pi
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from engine.api.frames import Frame, in_arrow
 from engine.archives.families import not_in_parquet
 from engine.archives.normalise import decoded
+from engine.archives.source import open_archive
 from engine.facts.read import table_archive
 from engine.runtime.errors import InputError
 
@@ -68,22 +70,24 @@ def in_files(
         for name, table in tables.items()
         if (time := times.get(name)) in table.schema.names
     }
-    seconds = len(tables) == len(found) and all_in_seconds(kinds.values())
+    seconds = len(tables) == len(found) and _all_in_seconds(kinds.values())
     paths = {name: str(own) for name, own in found.items() if not isinstance(own, pa.Table)}
+    arrow = any(open_archive(path, name).copied for name, path in paths.items())
     for number, (name, table) in enumerate(tables.items()):
         stem = re.sub(r"\W", "_", name)  # a stream may have any name until it is checked
-        place = folder / str(number) / f"{stem}.parquet"
+        ending = "arrow" if arrow and has_seconds(table.schema) else "parquet"
+        place = folder / str(number) / f"{stem}.{ending}"
         place.parent.mkdir()
         own = _in_order(table, times.get(name))
         if seconds:
-            own = seconds_as_numbers(own, {times.get(name), *others})
+            own = _seconds_as_numbers(own, {times.get(name), *others})
         write_frame(own, place, name, row_group_size=max(_LEAST, -(-own.num_rows // _GROUPS)))
         paths[name] = str(place)
     return Files(found, {name: paths[name] for name in frames}, kinds, "s" if seconds else None)
 
 
 def write_frame(table: pa.Table, place: Path, name: str, row_group_size: int | None = None) -> None:
-    """Write the frame of this name as a Parquet file.
+    """Write the frame of this name as a file of Parquet, or of Arrow by its name.
 
     Raises
     ------
@@ -95,15 +99,24 @@ def write_frame(table: pa.Table, place: Path, name: str, row_group_size: int | N
             f"frame {name}: column {column} is {kind}, for which Parquet, in which winnow keeps "
             "frames, has no type: cast it or leave it out"
         )
-    pq.write_table(table, place, row_group_size=row_group_size)
+    if place.suffix == ".arrow":
+        with pi.new_file(place, table.schema) as file:  # has one dictionary for each column
+            file.write_table(table.unify_dictionaries())
+    else:
+        pq.write_table(table, place, row_group_size=row_group_size)
 
 
-def all_in_seconds(kinds: Collection[pa.DataType]) -> bool:
-    """Tell whether times are all in whole seconds, which Parquet has no type for, of one kind."""
-    return all(map(_has_seconds, kinds)) and len({kind.tz is None for kind in kinds}) == 1
+def has_seconds(schema: pa.Schema) -> bool:
+    """Tell whether a column is of times in whole seconds, which Parquet has no type for."""
+    return any(map(_is_seconds, schema.types))
 
 
-def _has_seconds(kind: pa.DataType) -> bool:
+def _all_in_seconds(kinds: Collection[pa.DataType]) -> bool:
+    """Tell whether times are all in whole seconds, of one kind."""
+    return all(map(_is_seconds, kinds)) and len({kind.tz is None for kind in kinds}) == 1
+
+
+def _is_seconds(kind: pa.DataType) -> bool:
     return bool(pt.is_timestamp(kind) and kind.unit == "s")
 
 
@@ -113,10 +126,10 @@ def _in_order(table: pa.Table, time: str | None) -> pa.Table:
     return decoded(table).sort_by([(time, "ascending")])  # Arrow sorts no views
 
 
-def seconds_as_numbers(table: pa.Table, names: Collection[str | None]) -> pa.Table:
+def _seconds_as_numbers(table: pa.Table, names: Collection[str | None]) -> pa.Table:
     """Return whole seconds in columns of these names as plain numbers."""
     columns = {
-        name: own.cast(pa.int64()) if name in names and _has_seconds(own.type) else own
+        name: own.cast(pa.int64()) if name in names and _is_seconds(own.type) else own
         for name, own in zip(table.column_names, table.columns, strict=True)
     }
     return pa.table(columns)

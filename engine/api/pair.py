@@ -24,8 +24,6 @@ class Pair(NamedTuple):
 
     tables: Tables
     files: Given
-    unit: str | None
-    """What one tick is, where the files do not say it."""
     time: pa.DataType | None
     """Of the left stream's column of times; None of an archive, whose zone the report has."""
     kept: Place | None
@@ -50,7 +48,7 @@ class Pair(NamedTuple):
     def settle(
         self, found: Outputs, report: dict[str, Any], times: str = "ts"
     ) -> dict[str, pa.Table]:
-        """Give outputs the types of the streams and the report its unit; return rejected rows."""
+        """Give outputs the types of the streams, and the report its zone; return rejected rows."""
         given = {side: own for side, own in self.tables._asdict().items() if own is not None}
         found.kinds = {
             f"{side}_{field.name}": field.type
@@ -68,9 +66,8 @@ class Pair(NamedTuple):
         return rejected
 
     def tell(self, report: dict[str, Any]) -> None:
-        """Say in the report what one tick is, and where outputs were asked to be."""
+        """Say in the report what zone the times have, and where outputs were asked to be."""
         report["out"] = None if self.kept is None else str(self.kept)
-        report["window"]["tick"] = self.unit or report["window"]["tick"]
         report["window"]["zone"] = self._zone(report)
 
 
@@ -81,9 +78,9 @@ def pair_of(left: Frame, right: Frame, given: Given, job: Any) -> Iterator[Pair]
         given["fact"] = in_arrow(given["fact"], "fact")
     sides = in_arrow(left, "left"), in_arrow(right, "right")
     with temporary() as folder:
-        tables, files, unit = staged(*sides, given, folder, job_of=job)
+        tables, files = staged(*sides, given, folder, job_of=job)
         options: JobOptions = job(files)
         time = None
         if tables.left is not None:
             time = kind_of(tables.left, "left", options.left_roles.time)
-        yield Pair(tables, files, unit, time, given.get("out"))
+        yield Pair(tables, files, time, given.get("out"))

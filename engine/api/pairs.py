@@ -151,7 +151,7 @@ def sweep(
     with pair_of(left, right, given, lambda own: sweep_of(own).base) as pair:
         result = run_grid(sweep_of(pair.files), executor or ThreadExecutor(), progress)
     if any(table is not None for table in pair.tables):
-        result = _of_tables(result, given, pair.unit)
+        result = _of_tables(result, given)
     found = SweepFound(
         result.table,
         sweep_shown(result),
@@ -161,11 +161,10 @@ def sweep(
     return found
 
 
-def _of_tables(result: SweepResult, given: Given, unit: str | None) -> SweepResult:
+def _of_tables(result: SweepResult, given: Given) -> SweepResult:
     """Return a sweep of tables without the files that they were written to."""
     advice = [_without_files(one, given) for one in result.advice]
     report = result.report | {"advice": [one.plain() for one in advice]}
-    report["grid"]["tick"] = unit or report["grid"]["tick"]
     return replace(result, advice=advice, report=report)
 
 

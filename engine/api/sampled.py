@@ -78,9 +78,7 @@ def sample(
     """
     with pair_of(left, right, SAMPLE.from_keywords(options), job_of) as pair:
         outputs = pair.outputs(count_only=count_only)
-        drawn = run_sample(
-            sample_of(pair.files), executor or ThreadExecutor(), progress, unit=pair.unit
-        )
+        drawn = run_sample(sample_of(pair.files), executor or ThreadExecutor(), progress)
         report = drawn.report.content
         aside, kind = pair.settle(outputs, report), pair.moments(report)
     found = SampleFound(
@@ -137,7 +135,7 @@ def profile(
     """
     given = PROFILE.from_keywords(options)
     with pair_of(left, right, given, lambda own: profile_of(own).base) as pair:
-        job = replace(profile_of(pair.files), unit=pair.unit)
+        job = profile_of(pair.files)
         if any(table is not None for table in pair.tables):
             job = replace(job, asked=None)
         made = run_profile(job, executor or ThreadExecutor(), progress)

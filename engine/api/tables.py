@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from engine.api.files import all_in_seconds, seconds_as_numbers, write_frame
+from engine.api.files import has_seconds, write_frame
 from engine.api.result import Outputs, kind_of, moments
 from engine.archives.rows import restored
 from engine.archives.source import open_archive
@@ -20,13 +20,10 @@ from engine.facts.read import table_archive
 from engine.jobs.frame import checked
 from engine.options.by_stream import by_stream
 from engine.options.command import Given
-from engine.options.grid import parse_windows
 from engine.options.replay import JobOptions, job_of
 from engine.report.envelope import Report
 from engine.runtime.disk import scratch_folder
 from engine.runtime.errors import WinnowError
-from engine.runtime.streams import SIDES
-from engine.runtime.time_units import parse_instant, parse_window
 
 
 class Tables(NamedTuple):
@@ -41,41 +38,16 @@ class Tables(NamedTuple):
     right: pa.Table | None
     fact: pa.Table | None = None
 
-    def times(self, job: JobOptions) -> list[tuple[pa.Table, str, tuple[str, ...]]]:
-        """Return each column of times with its table and the columns of that with other parts."""
-        both = (self.left, job.left_roles), (self.right, job.right_roles)
-        found = [
-            (table, own.time, (*own.on, *own.partition_by))
-            for table, own in both
+    def paths(self, folder: Path) -> dict[str, str]:
+        """Return where each table is written.
+
+        Parquet has no type for whole seconds; of an Arrow file another copy is made.
+        """
+        return {
+            name: str(folder / f"{name}.{'arrow' if has_seconds(table.schema) else 'parquet'}")
+            for name, table in self._asdict().items()
             if table is not None
-        ]
-        if self.fact is not None and job.fact is not None:
-            roles = job.fact.roles
-            others = (*roles.left, *roles.right, *roles.identity)
-            found += [(self.fact, name, others) for name in roles.times]
-        return found
-
-    def write(self, folder: Path, job: JobOptions, *, seconds: bool) -> None:
-        """Write the tables as the job's files, whole seconds as plain numbers."""
-        for name, table in self._asdict().items():
-            if table is None:
-                continue
-            times = [time for own, time, _ in self.times(job) if own is table and seconds]
-            write_frame(seconds_as_numbers(table, times), folder / f"{name}.parquet", name)
-
-
-def have_seconds(tables: Tables, job: JobOptions) -> bool:
-    """Tell whether all times are in whole seconds, which Parquet has no type for."""
-    if tables.left is None or tables.right is None:
-        return False
-    kinds = []
-    for table, time, others in tables.times(job):
-        if time not in table.schema.names or time in others:
-            return False
-        kinds.append(table.schema.field(time).type)
-    if job.fact is not None and tables.fact is None and job.fact.roles.times:
-        return False
-    return all_in_seconds(kinds)
+        }
 
 
 def staged(
@@ -84,7 +56,7 @@ def staged(
     given: Given,
     folder: Path,
     job_of: Callable[[Given], JobOptions] = job_of,
-) -> tuple[Tables, Given, str | None]:
+) -> tuple[Tables, Given]:
     """Write tables to files, and return the options of a job on them.
 
     Parameters
@@ -103,8 +75,6 @@ def staged(
     tables : Tables
     given : Given
         With the files' paths.
-    unit : {"s", None}
-        "s" where times are whole seconds, which stand in the files as plain numbers.
 
     Raises
     ------
@@ -113,23 +83,15 @@ def staged(
     """
     sources = {"left": left, "right": right, "fact": given["fact"]}
     tables = Tables(*(own if isinstance(own, pa.Table) else None for own in sources.values()))
-    own = {
-        name: str(folder / f"{name}.parquet") if isinstance(source, pa.Table) else source
-        for name, source in sources.items()
-        if source is not None
-    }
+    written = tables.paths(folder)
+    own = {name: source for name, source in sources.items() if source is not None} | written
     files = Given(given.options, {**given, **own})
-    if any(table is not None for table in tables):
+    if written:
         files["cache"] = folder / "lanes"
-    job = job_of(files)
-    check_columns(job, sources, own)
-    seconds = have_seconds(tables, job)
-    if seconds:
-        assert tables.left is not None  # noqa: S101 - as `have_seconds` says
-        zone = tables.left.schema.field(job.left_roles.time).type.tz
-        files.update(_in_seconds(job, files, zone))
-    tables.write(folder, job, seconds=seconds)
-    return tables, files, "s" if seconds else None
+    check_columns(job_of(files), sources, own)
+    for name, place in written.items():
+        write_frame(sources[name], Path(place), name)
+    return tables, files
 
 
 def check_columns(
@@ -164,18 +126,6 @@ def check_columns(
         checked(job, archives["left"], archives["right"], archives.get("fact"))
 
 
-def _in_seconds(job: JobOptions, given: Given, zone: str | None) -> dict[str, str]:
-    """Return the durations and points in time as whole seconds."""
-    found = {}
-    if job.start_ts is not None:
-        found["start_ts"] = str(parse_instant(job.start_ts, "s", "start_ts", zone))
-    if "windows" in given:
-        return found | {"windows": ",".join(map(str, parse_windows(given["windows"], "s")))}
-    for side, window in zip(SIDES, (job.window_left, job.window_right), strict=True):
-        found[f"window_{side}"] = str(parse_window(window, "s", side))
-    return found
-
-
 @contextmanager
 def temporary(order: str = "") -> Iterator[Path]:
     """Yield a temporary folder for tables, which errors then do not name.
@@ -202,7 +152,7 @@ def without(folder: Path, message: str, order: str = "") -> str:
     """Return a message about the tables without the files that they were written to."""
     for where in (str(folder.resolve()), str(folder), os.path.relpath(folder)):
         place = re.escape(f"{where}{os.sep}")
-        file = rf"{place}(?:\d+{re.escape(os.sep)})*(\w+)\.parquet"
+        file = rf"{place}(?:\d+{re.escape(os.sep)})*(\w+)\.(?:arrow|parquet)"
         message = re.sub(f"archive {file}", "frame", message)
         message = re.sub(f"file {file}", r"\1 frame", message)
         message = re.sub(file, r"the \1 frame", message)

@@ -123,8 +123,6 @@ class ProfileOptions:
         File of the profile.
     plots : Path, Uri or None
         Folder of the plots.
-    unit : str or None
-        What a tick is, where the files do not say it.
     memory : str
         List of memories to advise a policy for.
     measure : {"importance_recall", "recall"}
@@ -146,7 +144,6 @@ class ProfileOptions:
     retain: float | None = None
     out: Place | None = None
     plots: Place | None = None
-    unit: str | None = None
     memory: str = DEFAULT_MEMORY
     measure: str = MEASURES[1]
     asked: Mapping[str, Any] | None = None

@@ -215,7 +215,7 @@ def build_profile(
     turns = tuple(sum(one.turns[side] for one in whole.counts) for side in range(2))
     left, right = (np.array(whole.ages(side), np.int64) for side in range(2))
     return ArrivalProfile(
-        options.unit or prepared.unit,
+        prepared.unit,
         settings.windows,
         span,
         streams,

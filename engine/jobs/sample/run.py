@@ -40,16 +40,9 @@ class Sampled(NamedTuple):
 
 
 def run_sample(
-    options: SampleOptions,
-    executor: Executor,
-    progress: Progress | None = None,
-    *,
-    unit: str | None = None,
+    options: SampleOptions, executor: Executor, progress: Progress | None = None
 ) -> Sampled:
-    """Sample the join of two archives.
-
-    `unit` is what one tick is to the aggregates, where the archives' own types leave it open.
-    """
+    """Sample the join of two archives."""
     base = options.base
     stages = Stages(executor, progress)
     archives = open_job(base)
@@ -58,7 +51,7 @@ def run_sample(
     )
     schemas = archives.left.schema, archives.right.schema
     wanted = (*map(parse_aggregate, TOTALS), *options.specs)
-    specs = tuple(spec.resolve(unit or archives.unit, *schemas) for spec in wanted)
+    specs = tuple(spec.resolve(archives.unit, *schemas) for spec in wanted)
     with ExitStack() as stack:
         given = ("--out", base.out), ("--aggregates-out", options.aggregates_out)
         places = [stack.enter_context(output_at(place, option)) for option, place in given]

@@ -10,8 +10,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 
 import winnow
 from engine.commands import main
@@ -232,3 +234,43 @@ def test_bytes_are_a_number_of_tuples_in_a_replay() -> None:
     assert found.report.memory.both == 4
     with pytest.raises(SpecError, match="memory is '64PB'; give a whole number of tuples, 0 or"):
         winnow.replay(TIMES, TIMES, memory="64PB", **own)
+
+
+@pytest.mark.parametrize("ending", ["arrow", "csv"])
+def test_a_frame_in_seconds_beside_a_file_in_seconds_joins_by_seconds(
+    ending: str, tmp_path: Path
+) -> None:
+    seconds = table(pa.timestamp("us")).select(["k"]).append_column(
+        "t", table(pa.timestamp("us"))["t"].cast(pa.timestamp("s"))
+    )  # fmt: skip
+    place = tmp_path / f"right.{ending}"
+    write = feather.write_feather if ending == "arrow" else pacsv.write_csv
+    write(seconds, str(place))
+    own: dict[str, Any] = {"window": 30, **JOIN}
+    start = {"start_ts": FIRST // 10**6 + 60}
+    expected = winnow.replay(seconds, seconds, **own, **start)
+    found = winnow.replay(seconds, place, **own, **start)
+    assert found.report.window == expected.report.window
+    assert found.report.window.tick == "s"
+    rows = ["left_row", "right_row", "ts"]
+    assert found.outputs.select(rows) == expected.outputs.select(rows)
+    swept = winnow.sweep(place, seconds, policy="prob", memory=4, **own).outputs
+    assert swept["exact_outputs"].to_pylist() == [
+        winnow.replay(place, place, **own).outputs.num_rows
+    ]
+    (total,) = winnow.estimate(seconds, place, **own).outputs["estimate"].to_pylist()
+    assert total == swept["exact_outputs"].to_pylist()[0]
+    join = {"left": seconds, "right": place, **own}
+    both = {"left": seconds, "right": seconds, **own}
+    allocated = [winnow.allocate({"memory": 8, "join": [it]}).outputs for it in (join, both)]
+    assert allocated[0] == allocated[1]
+
+
+def test_the_profile_of_frames_in_seconds_serves_frames_in_seconds(tmp_path: Path) -> None:
+    coded = pa.chunked_array([pa.array(own).dictionary_encode() for own in (["a", "b"], ["c"])])
+    seconds = pa.table({"t": pa.array([1, 2, 3], pa.timestamp("s")), "k": coded})
+    profile = winnow.profile(seconds, seconds, window=9, **JOIN).profile
+    profile.save(tmp_path / "p.json")
+    own = {"window": 9, "memory": 4, "profile": tmp_path / "p.json"}
+    found = winnow.sample(seconds, seconds, **own, **JOIN)
+    assert (profile.unit, found.report.window.tick) == ("s", "s")
