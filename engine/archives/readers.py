@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
+from itertools import islice
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -204,6 +206,21 @@ def _json(
         for field in found.schema
     }
     return found, pa.schema(list(kinds.items()))
+
+
+def rounded(path: str, schema: pa.Schema) -> Iterator[tuple[str, str]]:
+    """Yield columns of a JSON file that hold an integer that no float64 equals, and the first.
+
+    Arrow reads integers of more than 64 bits as floats. Only the first block is looked at.
+    """
+    with storage.text_file(path) as file:
+        text = bytes(file.read(_BLOCK))
+    for own in schema:
+        if pt.is_floating(own.type):
+            member = re.escape(json.dumps(own.name, ensure_ascii=False)).encode()
+            whole = re.findall(rb"%b\s*:\s*(-?\d{16,75})\s*[,}]" % member, text)
+            lost = (cell.decode() for cell in whole if int(cell) != int(float(cell)))
+            yield from ((own.name, cell) for cell in islice(lost, 1))
 
 
 def _arrow(file: pa.NativeFile) -> tuple[Iterable[pa.RecordBatch], pa.Schema]:

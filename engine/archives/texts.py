@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from engine.archives.readers import NAMES, NULLS, UNEXPECTED, dialect, format_of, opened
+from engine.archives.readers import NAMES, NULLS, UNEXPECTED, dialect, format_of, opened, rounded
 from engine.runtime import storage
 from engine.runtime.disk import full_disk_reported, scratch_home
 from engine.runtime.errors import InputError, OutputError
@@ -110,6 +110,12 @@ def first_schema(path: str, side: str) -> pa.Schema:
             integers = schema.field(at).type == pa.int64()
             if _zero_led(own) is not None if integers else _all_whole(own):
                 schema = schema.set(at, pa.field(name, pa.string()))
+    if format_of(path) == "json":
+        for name, cell in _readable(path, side, lambda: [*rounded(path, schema)]):
+            warn(
+                f"the {side} archive: file {path}: column {name} is read as floats, and none "
+                f"equals {cell}: write its integers as text to keep all digits"
+            )
     return schema
 
 

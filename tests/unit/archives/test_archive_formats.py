@@ -166,3 +166,15 @@ def test_text_that_holds_no_times_is_told_with_a_cell(tmp_path: Path) -> None:
     told = "time column t holds text such as '01.03.2026 08:00:00': write times as in 2026-03-01T"
     with pytest.raises(InputError, match=told):
         check_roles(found, Roles(("k",), "t"), found, Roles(("k",), "t"))
+
+
+def test_integers_that_lose_digits_as_floats_are_told(tmp_path: Path) -> None:
+    own = [
+        {"t": 2**60 + i, "k": 2**64 + i, "x": [0.5, 2**70][i % 2], "q": f"{i}"} for i in range(4)
+    ]
+    path = write(tmp_path / "a.jsonl", own)
+    with pytest.warns(WinnowWarning, match=f"column k is .* floats, and none equals {2**64 + 1}:"):
+        found = open_archive(str(path), "left")
+    assert found.schema.types == [pa.int64(), pa.float64(), pa.float64(), pa.string()]
+    with pytest.raises(InputError, match="floating-point numbers are not compared"):
+        check_roles(found, Roles(("k",), "t"), found, Roles(("k",), "t"))
