@@ -23,6 +23,8 @@ _PLAIN = {
 }  # fmt: skip
 _ROW, _PATH, _FIRST = OURS = "__winnow_row", "__winnow_path", "__winnow_first"
 """Columns that `with_rows` adds."""
+_OURS = "__winnow_"
+"""How the names of all columns begin that winnow adds."""
 
 
 OF_ARCHIVES = {
@@ -63,13 +65,19 @@ class FactRows(TypedDict, total=False):
 
 
 def check_spark(frame: object, name: str) -> None:
-    """Raise `SpecError` if what is given is no DataFrame of Spark's."""
-    if not hasattr(frame, "isStreaming"):
+    """Raise `SpecError` if what is given is no DataFrame of Spark's, or has a name of winnow's."""
+    if not hasattr(frame, "isStreaming") or not hasattr(frame, "columns"):
         kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
         raise SpecError(
             f"the {name} DataFrame is a {kind} and not one of Spark's: make one of it "
             "(spark.createDataFrame, spark.read), or call the function of that name in winnow, "
             "which takes paths and any frames"
+        )
+    ours = [column for column in frame.columns if column.lower().startswith(_OURS)]
+    if ours:
+        raise SpecError(
+            f"column {ours[0]} of the {name} DataFrame begins with {_OURS}, as columns do that "
+            "winnow adds: rename it"
         )
 
 

@@ -325,12 +325,13 @@ def test_what_means_nothing_is_said_at_once(spark: Any, archives: Path) -> None:
     left, right = frames(spark, archives)
     made = left.sparkSession.createDataFrame([(1, 1, 1.0)], "t bigint, k bigint, i double")
     joined = left.join(right.select("k"), "k")
-    given = ROLES | TUPLES
+    given, ours = ROLES | TUPLES, ("__winnow_row", F.lit(1))
     cases: list[tuple[type[WinnowError], str, Any, dict[str, Any]]] = [
         (SpecError, "no numbers of their own: name an integer column", made, {}),
         (SpecError, "no numbers of their own", joined, {}),
         (SpecError, "row is 'nn', which the left DataFrame lacks", left, {"row": "nn"}),
         (SpecError, "row column word .* must be an integer", left, {"row": "word"}),
+        (SpecError, "column __winnow_row of the left .*: rename", left.withColumn(*ours), {}),
         (InputError, "has no column 'kk': it has (?!.*__winnow)", left, {"on": "kk"}),
         (
             InputError,
