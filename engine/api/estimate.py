@@ -63,8 +63,9 @@ def estimate(left: Any, right: Any = None, **options: Any) -> EstimateFound:
     ----------
     left, right : path or frame
         File, folder or glob of Parquet that is sorted by time; or a frame, which is written to a
-        temporary file in order of time, and of which less is joined, not read. Or as `left` alone
-        a mapping of several streams by name, which a `predicate` joins.
+        temporary file in order of time, and of which less is joined, not read: its rows are
+        numbered in that order, by which policy ``rand`` draws. Or as `left` alone a mapping of
+        several streams by name, which a `predicate` joins.
     executor : Executor, optional
     progress : callable, optional
     **options
