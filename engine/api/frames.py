@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeAlias, TypedDict, TypeVar, runtime_checkable
 
 import pyarrow as pa
+import pyarrow.types as pt
 
+from engine.archives.rows import encoded
 from engine.archives.views import unviewed
 from engine.options.option import Option, options_of
 from engine.runtime.errors import InputError, SpecError
@@ -150,11 +152,20 @@ def in_arrow(frame: Frame, name: str) -> str | pa.Table:
     if isinstance(frame, (str, os.PathLike)):
         return os.fspath(frame)
     try:
-        return unviewed(_table(frame, name)).replace_schema_metadata(None)
+        return _nulls_coded(unviewed(_table(frame, name))).replace_schema_metadata(None)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(_refused(frame, name, error)) from error
+
+
+def _nulls_coded(table: pa.Table) -> pa.Table:
+    """Return a table whose dictionaries hold no nulls, which Arrow does not write."""
+    for at, field in enumerate(table.schema):
+        column = table.column(at)
+        if pt.is_dictionary(field.type) and any(c.dictionary.null_count for c in column.chunks):
+            table = table.set_column(at, field.name, encoded(column, field.type))
+    return table
 
 
 def _refused(frame: Any, name: str, error: Exception) -> str:  # noqa: ANN401 - whatever was given
@@ -188,6 +199,10 @@ def _table(frame: Any, name: str) -> pa.Table:  # noqa: ANN401 - whatever was gi
         return _of_spark(frame, name)
     if top == "polars" and hasattr(frame, "collect_schema") and hasattr(frame, "collect"):
         frame = frame.collect()  # a lazy one has no data yet
+    if top == "polars":
+        for column, kind in dict(getattr(frame, "schema", {})).items():
+            if str(kind) == "Object":  # of which polars gives Arrow the addresses
+                raise pa.ArrowTypeError(f"column {column} is Object")
     if isinstance(frame, ArrowStream):
         reader = pa.RecordBatchReader.from_stream(frame)
         return reader.read_all() if top == "polars" else spooled(reader)
@@ -242,10 +257,10 @@ def spooled(reader: pa.RecordBatchReader) -> pa.Table:
     os.close(descriptor)
     place = Path(name)
     try:
-        with reader, pa.ipc.new_file(name, reader.schema) as writer:
+        with reader, pa.ipc.new_stream(name, reader.schema) as writer:
             for batch in reader:
                 writer.write_batch(batch)
-        return pa.ipc.open_file(pa.memory_map(name)).read_all()
+        return pa.ipc.open_stream(pa.memory_map(name)).read_all()
     finally:
         place.unlink()
 

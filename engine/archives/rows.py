@@ -256,13 +256,13 @@ def restored(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
         kind = kinds.get(field.name, field.type)
         if kind != field.type:
             own = table.column(at)
-            own = _encoded(own, kind) if pt.is_dictionary(kind) else own.cast(kind)
+            own = encoded(own, kind) if pt.is_dictionary(kind) else own.cast(kind)
             table = table.set_column(at, field.name, own)
     return table
 
 
-def _encoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Return values as a dictionary; Arrow casts none but text to one."""
+def encoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Return values as a dictionary without nulls; Arrow casts none but text to one."""
     parts = [
         pa.DictionaryArray.from_arrays(part.indices.cast(kind.index_type), part.dictionary)
         for part in column.cast(kind.value_type).dictionary_encode().chunks

@@ -666,3 +666,23 @@ def test_times_with_an_offset_are_in_utc_in_polars(zone: str | None) -> None:
         assert frame.schema[name] == pl.Datetime("us", named)
         assert frame[name].dt.epoch("us").to_list() == [10**6, 2 * 10**6]
     assert found.outputs.schema.field("ts").type == kind
+
+
+def test_dictionaries_may_hold_nulls_and_differ_from_batch_to_batch(tmp_path: Path) -> None:
+    parts = [
+        pa.DictionaryArray.from_arrays(pa.array(own, pa.int32()), pa.array(words))
+        for own, words in (([0, 1, 2, None, 1], ["a", None, "b"]), ([1, 0], ["c", "a"]))
+    ]
+    coded_rows = pa.table({"t": range(7), "k": pa.chunked_array(parts)})
+    plain = coded_rows.set_column(1, "k", coded_rows["k"].cast(pa.string()))
+    for number, part in enumerate((coded_rows[:5], coded_rows[5:])):
+        whole = part.set_column(1, "k", plain["k"].slice(5 * number, 5).dictionary_encode())
+        pq.write_table(whole, tmp_path / f"{number}.parquet")
+    join: dict[str, Any] = {"on": "k", "time": "t", "window": 9}
+    expected = winnow.replay(plain, plain, **join).outputs
+    assert expected.num_rows == 6
+    for frame in (lambda: coded_rows, coded_rows.to_reader, lambda: ds.dataset(tmp_path)):
+        found = winnow.replay(frame(), frame(), **join).outputs
+        assert found["left_row"] == expected["left_row"]
+        assert found["left_k"].type == coded_rows["k"].type
+        assert found["left_k"].cast(pa.string()) == expected["left_k"]

@@ -140,9 +140,10 @@ class Refused:
         (pa.chunked_array([[1, 2]]), "non-struct type int64", FRAME),
         (pd.DataFrame([[1, 2, 3]], columns=["t", "k", "k"]), "'t', 'k', 'k'", RENAME),
         (pd.DataFrame({"k": [2]}, index=pd.Index([1], name="k")), "cannot insert k", RENAME),
+        (pl.DataFrame({"t": [1], "k": pl.Series([{1}], dtype=pl.Object)}), "k is Object", CAST),
         (Refused(), "no rows today", "give a pyarrow.Table of it"),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_the_remedy_is_one_for_what_arrow_refuses(frame: Any, reason: str, remedy: str) -> None:
     message = rf"^left is a [\w.]+, of which Arrow makes no table \(.*{reason}.*\): {remedy}$"
