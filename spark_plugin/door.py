@@ -19,7 +19,7 @@ from pyspark.sql.types import DateType, TimestampNTZType, TimestampType
 from rich.console import Console
 
 from engine.api.result import Fields, Result
-from engine.options.by_stream import BY_STREAM, by_stream
+from engine.options.by_stream import COLUMN_BY_STREAM, by_stream
 from engine.options.multijoin_options import Harvest
 from engine.options.option import options_of
 from engine.report.answers import Answer
@@ -194,7 +194,7 @@ def multijoin(streams: Mapping[str, DataFrame], **options: Any) -> InSpark:  # n
     """
     found = joins.multijoin(streams, **options)
     name, first = next(iter(streams.items()))
-    time = by_stream("time", BY_STREAM.read("time", options["time"]), [*streams])[name]
+    time = by_stream("time", COLUMN_BY_STREAM.from_keyword(options["time"]), [*streams])[name]
     exact = {name: own for name, own in options.items() if name not in _OF_BUDGETS}
 
     def report() -> dict[str, Any]:

@@ -84,8 +84,21 @@ class ByStream(Kind):
         return found
 
 
+class ColumnByStream(ByStream):
+    """A column of all streams, or one by name of a stream, in Python as a mapping."""
+
+    def from_keyword(self, value: Any) -> Any:  # noqa: ANN401 - see Kind
+        """Return a mapping by stream; text is one name, commas and = included."""
+        return {REST: value} if isinstance(value, str) else value
+
+
 class NamesByStream(ByStream):
     """Columns of all streams, or by name of a stream, in Python as sequences."""
+
+    def read(self, flag: str, value: Any) -> Any:  # noqa: ANN401 - see Kind
+        """Return the columns, or a mapping by stream in which "" stands for the others."""
+        several = isinstance(value, (list, tuple)) and not any("=" in str(own) for own in value)
+        return super().read(flag, ",".join(map(str, value)) if several else value)
 
     def from_keyword(self, value: Any) -> Any:  # noqa: ANN401 - see Kind
         """Return a mapping by stream; text is one name, commas and = included."""
@@ -100,4 +113,5 @@ def _plain(flag: str, value: Any) -> Any:  # noqa: ANN401 - whatever an interfac
 
 
 BY_STREAM = ByStream("VALUE|NAME=VALUE", repeated=True)
+COLUMN_BY_STREAM = ColumnByStream("VALUE|NAME=VALUE", repeated=True)
 NAMES_BY_STREAM = NamesByStream("VALUE|NAME=VALUE", repeated=True)

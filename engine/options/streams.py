@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Annotated, TypeAlias, TypedDict
 
 from engine.options.budget import EVEN, SPLITS, SplitKind
-from engine.options.by_stream import BY_STREAM
+from engine.options.by_stream import COLUMN_BY_STREAM
 from engine.options.deciding import FALLBACK, settled
 from engine.options.kinds import NAMES, POSITIVE, SEED, SOURCE
 from engine.options.option import Interface, Option, Scope
@@ -64,11 +64,11 @@ class ByName(TypedDict, total=False):
 
     time: Annotated[
         str | Mapping[str, str],
-        Option("arrival time: an integer, timestamp or date", BY_STREAM, scope=Scope.STREAM),
+        Option("arrival time: an integer, timestamp or date", COLUMN_BY_STREAM, scope=Scope.STREAM),
     ]
     importance: Annotated[
         str | Mapping[str, str] | None,
-        Option("importance; without one every tuple has 1", BY_STREAM, scope=Scope.STREAM),
+        Option("importance; without one every tuple has 1", COLUMN_BY_STREAM, scope=Scope.STREAM),
     ]
 
 

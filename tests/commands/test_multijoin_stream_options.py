@@ -38,3 +38,13 @@ def test_two_values_for_all_streams_are_refused(
     command = "--predicate equi:k --engine local --time t --window 5 --window 7"
     assert main(["multijoin", *words, *command.split()]) == 2
     assert "--window has more than one value for all streams: give one" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("told", ['["g", "h"]', '"g,h"', '{a = ["g", "h"], b = "g,h"}'])
+def test_a_job_file_lists_the_columns_of_all_streams(tmp_path: Path, told: str) -> None:
+    (tmp_path / "a.csv").write_text("k,t,g,h\n1,0,1,1\n1,0,1,2\n1,0,2,2\n")
+    (tmp_path / "job.toml").write_text(f'predicate = "equi:k"\npartition_by = {told}\n')
+    words = [f"--stream={name}={tmp_path}/a.csv" for name in ("a", "b")]
+    words += ["--job", f"{tmp_path}/job.toml", "--report", f"{tmp_path}/report.json"]
+    assert main(["multijoin", *words, "--engine=local", "--time=t", "--window=5"]) == 0
+    assert json.loads((tmp_path / "report.json").read_text())["result"]["outputs"] == 3

@@ -17,7 +17,7 @@ import winnow
 from engine.commands.line import all_commands
 from engine.commands.parser import given_of, parsed
 from engine.options.budget import BoundedKind, SplitKind
-from engine.options.by_stream import ByStream, NamesByStream
+from engine.options.by_stream import ByStream, ColumnByStream, NamesByStream
 from engine.options.command import Command
 from engine.options.kinds import (
     Flag,
@@ -61,6 +61,7 @@ SAMPLES: dict[type[Kind], tuple[str, Any]] = {
     Items: ("count(*)", ["count(*)"]),
     Parameters: ("alpha=2", {"alpha": "2"}),
     ByStream: ("left=3,right=4", {"left": "3", "right": "4"}),
+    ColumnByStream: ("left=3,right=4", {"left": "3", "right": "4"}),
     NamesByStream: ("left=a,right=b", {"left": "a", "right": "b"}),
     Numbers: ("1,2", [1, 2]),
     SplitKind: ("0.8", 0.8),

@@ -22,7 +22,7 @@ from engine.report.envelope import Report
 from engine.report.joins import multijoin_shown
 from engine.runtime.errors import InputError, SpecError
 from engine.runtime.executors import SerialExecutor
-from winnow import multijoin
+from winnow import estimate, multijoin
 
 SHED = {"basic_window": 2, "adapt_every": 6}
 VALUES = ("north", "south", None)
@@ -358,3 +358,14 @@ def test_pythons_columns_have_any_name(names: Any, outputs: int) -> None:
         {"x": rows, "y": rows}, predicate="equi:k", time="t", window=9, partition_by=names
     )
     assert found.outputs.num_rows == outputs
+
+
+def test_pythons_times_and_importances_have_any_name() -> None:
+    rows = pa.table({"x=t": [1, 2, 3], "k": [1, 1, 1], "x,y=i": [1.0, 2.0, 3.0]})
+    streams = {"x": rows, "y": rows}
+    named: dict[str, Any] = {"time": "x=t", "importance": "x,y=i"}
+    found = multijoin(streams, predicate="equi:k", window=9, **named)
+    assert sum(found.outputs["importance"].to_pylist()) == 14
+    assert (
+        estimate(streams, predicate="equi:k", window=9, **named).outputs["estimate"][0].as_py() == 9
+    )
