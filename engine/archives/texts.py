@@ -71,6 +71,8 @@ def _message(path: str, side: str, error: BaseException) -> str:
     if str(error).startswith("Empty "):
         needs = "a line of column names" if format_of(path) == "csv" else "an object on a line"
         return f"the {side} archive: file {path} is empty: it needs {needs}"
+    if "Empty CSV" in str(error):
+        return f"the {side} archive: file {path} needs a line of column names that has an end"
     if isinstance(path, Uri) and isinstance(error, OSError):
         return f"the {side} archive: {storage.refusal(path, error)}"
     reason = str(error).strip().split("\n")[0]

@@ -178,3 +178,10 @@ def test_integers_that_lose_digits_as_floats_are_told(tmp_path: Path) -> None:
     assert found.schema.types == [pa.int64(), pa.float64(), pa.float64(), pa.string()]
     with pytest.raises(InputError, match="floating-point numbers are not compared"):
         check_roles(found, Roles(("k",), "t"), found, Roles(("k",), "t"))
+
+
+@pytest.mark.parametrize("text", ["t,k", "t;k", "\n"])
+def test_a_header_without_an_end_is_told(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(InputError, match=r"a\.csv needs a line of column names that has an end$"):
+        open_archive(str(tmp_path), "left")
