@@ -24,6 +24,11 @@ from engine.runtime.errors import InputError, SpecError
 from engine.runtime.streams import SIDES
 from engine.runtime.uris import Uri, source_of
 
+OTHER_OPTIONS = (
+    "the checkpoint is of a replay with other options or columns, or another function as policy: "
+    "give the same, or begin again with a new checkpoint"
+)
+
 
 @dataclass(frozen=True)
 class Stream:
@@ -57,11 +62,14 @@ class Feed:
         What their columns have in common.
     lanes : int
         0: rows as they are; otherwise rows are packed by group and lane.
+    options : str
+        Digest of the options of the replay that reads them.
     """
 
     streams: tuple[Stream, Stream]
     columns: JoinColumns
     lanes: int = 0
+    options: str = ""
 
     @property
     def zone(self) -> str | None:

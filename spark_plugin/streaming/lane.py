@@ -17,6 +17,7 @@ from engine.replay.saved import SavedReplay
 from engine.runtime.errors import SpecError
 from engine.runtime.streams import SIDES
 from spark_plugin.keys import LaneKeys
+from spark_plugin.streaming.feed import OTHER_OPTIONS
 from spark_plugin.worker import Joined, Plan, lane_replay
 
 _MAGIC = b"winnow-state-1\n"
@@ -181,10 +182,7 @@ class StreamLane:
         """
         arrays = unpack(blob)
         if arrays[_DIGEST].tobytes().decode() != digest:
-            raise SpecError(
-                "the checkpoint is of a replay with other options or columns, or another function "
-                "as policy: give the same, or begin again with a new checkpoint"
-            )
+            raise SpecError(OTHER_OPTIONS)
         sides = [
             SideProfile(rows, first, last, peak, mean)
             for (rows, first, last, peak), mean in zip(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
-from dataclasses import fields
 from types import CodeType, FunctionType
 from typing import Any, Unpack
 
@@ -119,6 +119,7 @@ def replay(
         source_options["ticks_per_batch"] = str(ticks_per_batch)
     parse(source_options)
     task = _task(query, feed)
+    source_options["feed"] = packed(dataclasses.replace(feed, options=task.digest))
     _fit(own, parallelism(started) if query.columns.groups else query.lanes)
     stream = _stream(own, source_options)
     with quietly():
@@ -220,7 +221,7 @@ def _digest(plan: Plan, feed: Feed, result: pa.Schema) -> str:
     ]
     scalars = [
         (field.name, getattr(settings, field.name))
-        for field in fields(settings)
+        for field in dataclasses.fields(settings)
         if field.init and field.name != "parameters"
     ]
     roles = [stream.roles for stream in feed.streams]

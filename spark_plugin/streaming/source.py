@@ -24,12 +24,12 @@ from pyspark.sql.types import StructType
 
 import spark_plugin
 from engine.runtime.errors import InputError, SpecError
-from spark_plugin.streaming.feed import TimeIndex
+from spark_plugin.streaming.feed import OTHER_OPTIONS, TimeIndex
 from spark_plugin.streaming.options import Options, Pace, parse
 from spark_plugin.streaming.reading import PACKED, row_schema, rows_between
 
 Offset = dict[str, Any]
-_AT, _OF = "ts", "archives"
+_AT, _OF, _BY = "ts", "archives", "options"
 
 
 class Source(DataSource):  # type: ignore[misc] # Spark has no types
@@ -85,7 +85,7 @@ class ArchiveStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
         return self._known
 
     def _offset(self, at: int) -> Offset:
-        return {_AT: at, _OF: self._feed.digest}
+        return {_AT: at, _OF: self._feed.digest, _BY: self._feed.options}
 
     def _tick(self, offset: Offset) -> int:
         if offset[_OF] != self._feed.digest:
@@ -93,6 +93,8 @@ class ArchiveStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
                 "the archives are not those that the checkpoint is of (by path, size and time of "
                 "change): put them back, or begin again with a new checkpoint"
             )
+        if offset.get(_BY) not in (None, self._feed.options):  # None of an earlier version
+            raise SpecError(OTHER_OPTIONS)
         return int(offset[_AT])
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's

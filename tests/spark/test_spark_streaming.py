@@ -105,6 +105,8 @@ def test_killed_and_begun_again_it_gives_the_rows_of_the_archives_once(
     with pytest.raises(StreamingQueryException, match="replay with other options"):
         finish(spark, tmp_path, **(options | {"seed": 4}))
     finish(spark, tmp_path, **options)
+    with pytest.raises(StreamingQueryException, match="replay with other options"):
+        finish(spark, tmp_path, **(options | {"memory": 7}))  # there is no micro-batch left
     same(kept(spark, tmp_path), expected)
 
 
