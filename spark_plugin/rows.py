@@ -30,8 +30,8 @@ _OURS = "__winnow_"
 OF_ARCHIVES = {
     "bad_rows": "Spark DataFrames have no quarantine, and a bad row fails the query: filter such "
     "rows out first",
-    "out": "rows of Spark DataFrames stay in Spark: write the DataFrame of the result, as in "
-    ".frame.write.parquet('joined')",
+    "out": "rows of Spark DataFrames stay in Spark: write the result's DataFrame, as in "
+    "frame.write.parquet('joined')",
     "reference": "of Spark DataFrames the exact join is counted when .report is asked for, and "
     "not before: leave it out",
     "executor": "the joins of Spark DataFrames run in Spark: leave it out",

@@ -36,6 +36,10 @@ _HELD = re.compile(r"\{(\w+)\}")
 _NAME = re.compile(r"(?:\w+|`(?:``|[^`])+`)(?:\s*\.\s*(?:\w+|`(?:``|[^`])+`))*")
 _KEYWORD = re.compile(r"(?<= )(\w+)='")
 """An argument as messages have it for callers of Python."""
+_KEPT = re.compile(
+    r"cache\b|(?:create|alter)(?: or replace)?(?: global)?(?: temp| temporary)? view\b"
+)
+"""How statements begin whose query Spark plans again, later."""
 _OWN = "_winnow_{}"
 _DEPTH = {"(": 1, ")": -1, "[": 1, "]": -1}
 _Runs: TypeAlias = Callable[..., DataFrame]
@@ -121,6 +125,7 @@ def _answered(run: _Runs, query: str, frames: Mapping[str, Any]) -> DataFrame:
     parts: list[str] = []
     known, done = dict(frames), 0
     for call in _calls(query):
+        _check_not_kept(call.function, query[: call.start])
         name = _OWN.format(len(parts))
         known[name] = _called(run, query, call, frames)
         parts += [_formatted(query[done : call.start], frames), f"{{{name}}}"]
@@ -128,6 +133,17 @@ def _answered(run: _Runs, query: str, frames: Mapping[str, Any]) -> DataFrame:
     if not parts:
         return run(query, **frames)
     return run("".join([*parts, _formatted(query[done:], frames)]), **known)
+
+
+def _check_not_kept(function: str, before: str) -> None:
+    """Raise `SpecError` for a call in a statement that begins so, if Spark plans it later."""
+    words = (m[0].lower() for m in _TOKEN.finditer(before) if m.lastgroup == "word")
+    found = _KEPT.match(" ".join(words))
+    if found:
+        raise SpecError(
+            f"{found[0].upper()} keeps a query for later, when Spark knows no {function}: run the "
+            "query alone, and of its DataFrame call cache() or createOrReplaceTempView('name')"
+        )
 
 
 def _formatted(text: str, frames: Mapping[str, Any]) -> str:

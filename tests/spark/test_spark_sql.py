@@ -222,6 +222,15 @@ def test_what_is_wrong_is_told(spark: Any, archives: Path, call: str, message: s
     assert archives
 
 
+@pytest.mark.parametrize(
+    "begin",
+    ["CACHE LAZY TABLE joined", "create or replace /* a */ temp view joined", "CREATE VIEW `v`"],
+)
+def test_what_spark_keeps_for_later_is_refused(spark: Any, begin: str) -> None:
+    with pytest.raises(SpecError, match=r"(CACHE|VIEW) keeps a query for later.* call cache\(\)"):
+        winnow.spark.sql(spark, f"{begin} AS SELECT * FROM winnow_replay({CALLS}, {WITHIN})")
+
+
 def test_a_parenthesis_that_is_not_closed(spark: Any) -> None:
     with pytest.raises(SpecError, match="the parenthesis of winnow_replay is not closed"):
         winnow.spark.sql(spark, "SELECT * FROM winnow_replay(TABLE(bids)")
