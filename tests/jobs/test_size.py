@@ -77,7 +77,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> ArrivalProfile:
 
 @guards("engine/jobs/size", "tests/jobs/test_size.py")
 def test_a_worker_takes_what_was_foretold(tmp_path: Path) -> None:
-    """At most that, and at least 5/7 of it: docs/size.md has more."""
+    """At most that, and at least 5/7 of it, as docs/size.md says."""
     warm = streams(tmp_path / "warm", 2000, 100)
     measured(warm, tmp_path / "warm_out", window=50, memory="50%")  # compiles
     wide = {f"c{i}": np.arange(400_000) for i in range(16)}
