@@ -72,7 +72,8 @@ def in_files(
     }
     seconds = len(tables) == len(found) and _all_in_seconds(kinds.values())
     paths = {name: str(own) for name, own in found.items() if not isinstance(own, pa.Table)}
-    arrow = any(open_archive(path, name).copied for name, path in paths.items())
+    mixed = not seconds and any(has_seconds(table.schema) for table in tables.values())
+    arrow = mixed and any(open_archive(path, name).copied for name, path in paths.items())
     for number, (name, table) in enumerate(tables.items()):
         stem = re.sub(r"\W", "_", name)  # a stream may have any name until it is checked
         ending = "arrow" if arrow and has_seconds(table.schema) else "parquet"
