@@ -191,7 +191,7 @@ class Rows:
             If a file is damaged.
         """
         wanted, folders = list(columns), self.archive.folders
-        stored = in_files(wanted, folders)
+        stored, kinds = in_files(wanted, folders), {own.name: own.type for own in self.schema}
         if self._table is not None:
             table, first = self._table.select(wanted), 0
             for batch in table.to_batches(size):
@@ -215,7 +215,10 @@ class Rows:
                         for batch in file.iter_batches(size, row_groups=groups, columns=stored):
                             table = pa.Table.from_batches([batch])
                             table = completed(table, origin, wanted, folders)
-                            yield Part(as_text(table, self._as_text), name, first, start)
+                            table = as_text(table, self._as_text)
+                            if self.archive.copied:  # Parquet has no whole seconds
+                                table = restored(table, kinds)
+                            yield Part(table, name, first, start)
                             first += batch.num_rows
             except (pa.ArrowException, OSError) as error:
                 raise InputError(unreadable(origin, self.archive.side, error)) from error

@@ -53,3 +53,28 @@ def test_outputs_are_those_of_parquet(tmp_path: Path, job: str, ending: str) -> 
         found.append(JOBS[job](*places))
     assert found[0].outputs.num_rows
     assert found[1].outputs.equals(found[0].outputs)
+
+
+@pytest.mark.parametrize("ending", ["csv", "feather"])
+def test_times_in_seconds_are_joined_with_facts_in_seconds(tmp_path: Path, ending: str) -> None:
+    kind = pa.timestamp("s")
+    rows = pa.table({"t": pa.array([5, 15, 25], kind), "k": [1, 2, 1]})
+    facts = pa.table({
+        "k": [1, 2], "g": [1, 1], "from": pa.array([1, 1], kind), "to": pa.array([20, 20], kind),
+    })  # fmt: skip
+    interval = {"fact_begin": "from", "fact_end": "to"}
+    ends = {"fact_left": "k", "fact_right": "g", "window": 9, **interval}
+    places = [tmp_path / f"{name}.{ending}" for name in ("rows", "facts")]
+    for table, place in zip((rows, facts), places, strict=True):
+        WRITE[ending](table, place)
+    for own, fact in ((rows, facts), (rows, places[1]), (places[0], places[1])):
+        found = winnow.lookup(own, fact, on="k", time="t", **interval)
+        assert found.outputs.select(["row", "fact_row"]).to_pydict() == {
+            "row": [0, 1], "fact_row": [0, 1]
+        }  # fmt: skip
+        assert found.outputs["ts"].type == found.outputs["stream_t"].type == kind
+        joined = winnow.replay(own, own, fact=fact, on="k", time="t", **ends)
+        assert joined.report.window.tick == "s"
+        assert joined.outputs.select(["left_row", "right_row"]).to_pylist() == [
+            {"left_row": 0, "right_row": 0}
+        ]
