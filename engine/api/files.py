@@ -70,10 +70,14 @@ def in_files(
         for name, table in tables.items()
         if (time := times.get(name)) in table.schema.names
     }
-    seconds = len(tables) == len(found) and _all_in_seconds(kinds.values())
+    streams = [name for name in found if times.get(name) is not None]
+    seconds = tables.keys() >= {*streams} and _all_in_seconds(kinds.values())
+    if seconds:
+        _check_seconds([own for name, own in found.items() if name not in streams], others)
     paths = {name: str(own) for name, own in found.items() if not isinstance(own, pa.Table)}
     mixed = not seconds and any(has_seconds(table.schema) for table in tables.values())
-    arrow = mixed and any(open_archive(path, name).copied for name, path in paths.items())
+    own_files = [name for name in streams if name in paths]
+    arrow = mixed and any(open_archive(paths[name], name).copied for name in own_files)
     for number, (name, table) in enumerate(tables.items()):
         stem = re.sub(r"\W", "_", name)  # a stream may have any name until it is checked
         ending = "arrow" if arrow and has_seconds(table.schema) else "parquet"
@@ -115,6 +119,18 @@ def has_seconds(schema: pa.Schema) -> bool:
 def _all_in_seconds(kinds: Collection[pa.DataType]) -> bool:
     """Tell whether times are all in whole seconds, of one kind."""
     return all(map(_is_seconds, kinds)) and len({kind.tz is None for kind in kinds}) == 1
+
+
+def _check_seconds(facts: Collection[str | pa.Table], names: Sequence[str]) -> None:
+    """Raise `InputError` if times of facts cannot be in whole seconds as those of the streams."""
+    for own in facts:
+        schema = pa.schema([]) if isinstance(own, str) else own.schema
+        kinds = [schema.field(name).type for name in names if name in schema.names]
+        if (names and isinstance(own, str)) or any(getattr(k, "unit", "s") != "s" for k in kinds):
+            raise InputError(
+                "times of the streams are in whole seconds, and those of the facts are finer or in "
+                "a file: cast the streams' to timestamp[ms], and write windows as in 15s"
+            )
 
 
 def _is_seconds(kind: pa.DataType) -> bool:

@@ -21,7 +21,7 @@ from engine.jobs.size.sizing import slot_bytes
 from engine.options.budget import TUPLE_BYTES, parse_amount
 from engine.options.grid import parse_memory
 from engine.policies import POLICIES
-from engine.runtime.errors import SpecError
+from engine.runtime.errors import InputError, SpecError
 from engine.runtime.time_units import instant_text, parse_instant, parse_ticks, span_text
 
 FIRST = 1_714_514_400_000_000
@@ -274,3 +274,19 @@ def test_the_profile_of_frames_in_seconds_serves_frames_in_seconds(tmp_path: Pat
     own = {"window": 9, "memory": 4, "profile": tmp_path / "p.json"}
     found = winnow.sample(seconds, seconds, **own, **JOIN)
     assert (profile.unit, found.report.window.tick) == ("s", "s")
+
+
+def test_an_estimate_through_facts_has_the_windows_of_the_replay(tmp_path: Path) -> None:
+    seconds = pa.table({"t": pa.array([0, 10, 20], pa.timestamp("s")), "k": [1, 1, 1]})
+    links = pa.table({"a": [1], "b": [1]})
+    pq.write_table(links, tmp_path / "links.parquet")
+    join: dict[str, Any] = {"window": 15, "fact_left": "a", "fact_right": "b", **JOIN}
+    for fact in (links, tmp_path / "links.parquet"):
+        assert winnow.replay(seconds, seconds, fact=fact, **join).outputs.num_rows == 7
+        (found,) = winnow.estimate(seconds, seconds, fact=fact, **join).outputs["estimate"]
+        assert found.as_py() == 7
+    finer = links.append_column("from", pa.array([0], pa.timestamp("ms")))
+    pq.write_table(finer, tmp_path / "finer.parquet")
+    for fact in (finer, tmp_path / "finer.parquet"):
+        with pytest.raises(InputError, match=r"are in whole seconds, and .* cast the streams' to"):
+            winnow.estimate(seconds, seconds, fact=fact, fact_begin="from", **join)
