@@ -26,3 +26,8 @@ class StreamBatch(NamedTuple):
     """(n,) int64. Canonical join attribute: equal codes if and only if equal join attributes."""
     importance: NDArray[np.float64]
     """(n,) float64. Finite, 0 or more."""
+
+    def after(self, rows: int) -> StreamBatch:
+        """Return the tuples but so many of the first, without a copy."""
+        ts, row, key, importance = self
+        return StreamBatch(ts[rows:], row[rows:], key[rows:], importance[rows:])

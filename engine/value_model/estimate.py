@@ -57,6 +57,11 @@ class Valued(NamedTuple):
     parts: tuple[Part, ...]
     """One after the other; the last ends with the batch."""
 
+    def after(self, left: int, right: int) -> Valued:
+        """Return the same of a batch without so many of its first tuples; parts may be empty."""
+        parts = (Part(max(0, p.left - left), max(0, p.right - right), p.table) for p in self.parts)
+        return Valued((self.values[0][left:], self.values[1][right:]), tuple(parts))
+
 
 class Estimate:
     """Follow the streams of a lane and say what its tuples yield (docs/yield.md).

@@ -39,6 +39,9 @@ class Cell(NamedTuple):
     """Whether a short lane is replayed by the kernel for all policies (`engine.replay.common`)."""
     parts: tuple[int, ...] = (0,)
     """First ticks of the parts of time whose outputs are counted apart, on the CPU."""
+    since: int | None = None
+    """Tuples that arrive before this tick are not replayed: only an estimate of value learns from
+    them."""
 
     @property
     def windows(self) -> tuple[int, int]:

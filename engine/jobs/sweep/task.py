@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.exact.stream import ExactStream
-from engine.facts.key_links import KeyLinks, no_key_links
+from engine.facts.key_links import KeyLinks
 from engine.jobs.sweep.broadcast_pool import BroadcastPool
 from engine.jobs.sweep.cells import Cell, CellResult, Exact, room_for, within
+from engine.jobs.sweep.compiled import compile_for
 from engine.jobs.sweep.on_gpu import replay_cells_on_gpu
 from engine.jobs.sweep.shared_batches import Draws, Shared, SharedBatches, Wants
 from engine.lanes.reader import LaneFiles
@@ -25,7 +27,6 @@ from engine.policies import age
 from engine.replay.allocate import Ready
 from engine.replay.lane import LaneReplay
 from engine.replay.settings import ReplaySettings
-from engine.runtime.beside import BESIDE
 from engine.runtime.device_choice import ASKED_FOR_CPU, ON_GPU, Wanted, attempt
 from engine.runtime.host import half_of_memory
 from engine.runtime.kept import COMPILED
@@ -196,7 +197,7 @@ def replay_cells(
     if not cells and not counters:
         return []
     batches = SharedBatches(files, _wants(cells, counters))
-    _compile(cells, through_facts=batches.key_links is not None)
+    compile_for(cells, through_facts=batches.key_links is not None)
     for counter in counters:
         counter.through(batches.key_links)
     running = [_Running(cell, batches.key_links) for cell in cells]
@@ -227,12 +228,13 @@ class _Running:
             tuple(batch.windows[which] for which in _windows_of(self._cell)),
             None if settings.terms is None else batch.valued[settings.terms],
         )
+        left, right = (batch.left, batch.left_ids), (batch.right, batch.right_ids)
+        if self._cell.since is not None:
+            ready, left, right = _since(self._cell.since, ready, left, right)
         begun = time.thread_time()
         if batch.renumbered is not None:
             self._replay.remap(batch.renumbered)
-        for _ in self._replay.push(
-            batch.left, batch.left_ids, batch.right, batch.right_ids, batch.keys, ready
-        ):
+        for _ in self._replay.push(*left, *right, batch.keys, ready):
             raise AssertionError  # it counts only
         self._seconds += time.thread_time() - begun
 
@@ -266,6 +268,22 @@ class _Running:
         )
 
 
+_Arriving = tuple[StreamBatch, NDArray[np.int32]]
+
+
+def _since(
+    tick: int, ready: Ready, left: _Arriving, right: _Arriving
+) -> tuple[Ready, _Arriving, _Arriving]:
+    """Return a batch without the tuples that arrive before a tick, where values are estimated."""
+    assert ready.valued is not None  # noqa: S101 - else all is replayed
+    at, end = (int(np.searchsorted(batch.ts, tick)) for batch, _ in (left, right))
+    return (
+        ready._replace(valued=ready.valued.after(at, end)),
+        (left[0].after(at), left[1][at:]),
+        (right[0].after(end), right[1][end:]),
+    )
+
+
 def _windows_of(cell: Cell) -> tuple[tuple[int, int], ...]:
     """Return the (side, W) that a cell's estimator counts in."""
     counts = cell.settings.estimator == "window" and cell.settings.counts
@@ -284,27 +302,3 @@ def _wants(cells: Sequence[Cell], counters: Sequence[ExactCounter]) -> Wants:
         frozenset(cell.settings.terms for cell in cells if cell.settings.terms is not None),
         frozenset(cell.sampling.sizing for cell in cells if cell.sampling is not None),
     )
-
-
-def _compile(cells: Sequence[Cell], *, through_facts: bool) -> None:
-    """Have kernels compiled, or loaded, several at once, before any cell's time is taken.
-
-    Not yield's, which has nothing to do for a batch without tuples.
-    """
-    none, ids = np.empty(0, np.int64), np.empty(0, np.int32)
-    empty = StreamBatch(none, none, none, np.empty(0))
-    key_links = (no_key_links(), no_key_links()) if through_facts else None
-
-    def compiled(cell: Cell) -> None:
-        replay = LaneReplay(
-            cell.settings, cell.profile, (0, 0), curves=age.as_arrays(cell.curves), emit=False,
-            key_links=key_links,
-        )  # fmt: skip
-        drawn = None if cell.sampling is None else Ready((empty.importance, empty.importance))
-        for _ in replay.push(empty, ids, empty, ids, 0, drawn):
-            raise AssertionError  # there is nothing in it
-
-    kinds = {(own.settings.structure, own.settings.pooled): own for own in cells if not own.spares}
-    if kinds:
-        with ThreadPoolExecutor(BESIDE.most, **as_here()) as threads:
-            list(threads.map(compiled, kinds.values()))

@@ -13,8 +13,8 @@ from engine.lanes.stretch import stretch_of
 from engine.replay.settings import ReplaySettings
 
 LEADS = (2, 8)
-"""Windows before a stretch in which memories fill, uncounted: of most policies, and of those that
-learn from all that arrives."""
+"""Windows before a stretch that are uncounted: those in which memories fill, and those from which
+policies learn that go by all that arrives."""
 
 
 def learns(settings: ReplaySettings) -> bool:
@@ -32,6 +32,11 @@ def loses_keys(settings: ReplaySettings) -> bool:
     return (
         settings.terms is None and settings.the_policy.estimates and settings.estimator == "memory"
     )
+
+
+def taught(cell: Cell, since: int) -> Cell:
+    """Return a cell that, where an estimate learns for it, is replayed from a tick on only."""
+    return cell._replace(since=since) if cell.settings.terms is not None else cell
 
 
 def beginning(cell: Cell, lead: int, first: int) -> Cell:

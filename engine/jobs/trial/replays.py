@@ -12,9 +12,14 @@ from engine.jobs.sweep.task import SweepOutcome, SweepTask, sweep_lane
 from engine.jobs.trial.by_keys import of_part
 from engine.jobs.trial.found import Counted
 from engine.jobs.trial.layout import TrialLayout
-from engine.jobs.trial.lead_in import after_lead_in, learns
+from engine.jobs.trial.lead_in import after_lead_in, learns, taught
 from engine.jobs.trial.stretches import STAGE, Stretch
 from engine.runtime.kept import COMPILED
+
+WEIGHTS = {"yield": 2, "age": 2}
+"""Tuples that one of a policy counts as; 1 of the others."""
+TAUGHT = 1
+"""Tuples that one counts as, more, where estimates of value learn from it."""
 
 
 @dataclass
@@ -46,6 +51,7 @@ class Replays:
             for i, group in enumerate(deal([own[number] for number in cells], groups)):
                 counted = () if i or self._exact is not None else (self.layout.exact,)
                 tasks.append(SweepTask(files, tuple(group), counted))
+                self.replayed += files.rows * len(group)
         found = _added(self._mapped(tasks))
         none = dict.fromkeys(cells, Exact(0, 0.0))  # where there are no lanes
         self._exact = self._exact or found.exact
@@ -60,6 +66,10 @@ class Replays:
                 if own:
                     at.append(place)
                     tasks.append(self._task(stretches[place], own, late=late))
+                    self.replayed += sum(
+                        stretches[place].rows[late and cell.since is None]
+                        for cell in tasks[-1].cells
+                    )
         for place, outcome in zip(at, self._mapped(tasks), strict=True):
             known, found = self._known(place), _added([outcome])
             self.found[place] = Counted(known | found.cells, found.exact)
@@ -68,11 +78,21 @@ class Replays:
         """Return what is replayed in one pass, and whether after the longer lead-in."""
         if stretch.keys is not None:
             return [(cells, False)]
-        late = [cell for cell in cells if self.learns(cell)]
+        late = [cell for cell in cells if self._learns(cell)]
         return [([cell for cell in cells if cell not in late], False), (late, True)]
 
-    def learns(self, cell: int) -> bool:
-        """Return whether a cell learns."""
+    def weights(self, cells: Iterable[int]) -> tuple[int, int]:
+        """Return what a tuple counts as after the shorter lead-in, and what after the longer."""
+        found, estimates = [0, 0], 0
+        for cell in cells:
+            own = self.layout.cells[0][cell].settings
+            if own.terms is not None:
+                estimates = TAUGHT  # which replays share
+            weight = WEIGHTS.get(self.layout.places[cell].candidate.policy, 1)
+            found[own.terms is None and learns(own)] += weight
+        return found[0], found[1] + estimates
+
+    def _learns(self, cell: int) -> bool:
         return learns(self.layout.cells[0][cell].settings)
 
     def _known(self, place: int) -> dict[int, Exact]:
@@ -83,6 +103,8 @@ class Replays:
         cells = [self.layout.cells[stretch.lane][number] for number in numbers]
         if stretch.keys is not None:
             return of_part(files, cells, exact, stretch.keys)
+        if late:
+            cells = [taught(cell, stretch.leads[0]) for cell in cells]
         return after_lead_in(
             files, cells, exact, stretch.leads[late], stretch.ticks, stretch.rows[late]
         )
@@ -93,7 +115,6 @@ class Replays:
         threads = 1 if slots else max(1, here // max(1, len(tasks)))
         tasks = [replace(task, threads=threads, beside=slots or here) for task in tasks]
         rows = [task.files.rows for task in tasks]
-        self.replayed += sum(own * len(task.cells) for own, task in zip(rows, tasks, strict=True))
         with COMPILED.expecting(0 if slots else sum(task.steps for task in tasks)):
             return stages.mapped(STAGE, sweep_lane, tasks, rows)
 

@@ -26,7 +26,7 @@ from engine.jobs.trial.found import (
     whole,
 )
 from engine.jobs.trial.layout import TrialLayout
-from engine.jobs.trial.replays import Replays
+from engine.jobs.trial.replays import TAUGHT, WEIGHTS, Replays
 from engine.jobs.trial.screened import (
     FEW,
     Screen,
@@ -43,12 +43,10 @@ from gpu_kernels.philox import PURPOSE_STRETCH
 
 TUPLES = 40_000_000
 """Tuples that the candidates of a trial replay together, at most, unless `TUPLES_A_ROW` is more.
-They count by the time that they take: see `WEIGHTS` and `stretches.FEWEST`. Of more, it takes less
-to compile the kernels of all kinds than the one for all, which is slower."""
+They count by the time that they take: see `replays.WEIGHTS` and `stretches.FEWEST`. Of more, it
+takes less to compile the kernels of all kinds than the one for all, which is slower."""
 TUPLES_A_ROW = 4
 """The same for each tuple of the archives."""
-WEIGHTS = {"yield": 3, "age": 2}
-"""Tuples that one of a policy counts as; 1 of the others."""
 EVERY = 4_000_000
 """Tuples that all candidates may replay together, for each memory, to be replayed on everything."""
 SCREENING = 2
@@ -58,7 +56,7 @@ LEAST = 8
 """It then has one of so many tuples, at least."""
 MORE = (4, 2, 1)
 """Draws of the last round for each of the first: the first of these that can be afforded."""
-DUEL = WEIGHTS[FAVOURED[0]] + 1
+DUEL = WEIGHTS[FAVOURED[0]] + TAUGHT + 1
 """What the favoured and another candidate count as."""
 
 
@@ -161,14 +159,17 @@ class _Rounds:
         least = ENOUGH if on_everything else FEW
         for screen in self._screens:
             stretches, number = affordable(
-                self._lanes, self._layout.exact, self._weights(screen.cells), self._for_first()
+                self._lanes,
+                self._layout.exact,
+                self._replays.weights(screen.cells),
+                self._for_first(),
             )
             if number >= max(least, screen.least):
                 return screen, stretches, number
         if on_everything:
             return None
         cells = [[own[number] for number in policies.cells] for own in self._layout.cells]
-        weight = sum(self._weights(policies.cells))
+        weight = sum(self._replays.weights(policies.cells))
         parts, draws = parts_of_keys(self._lanes, cells, weight, self._for_first(), FEW)
         if draws:
             self._sampled = KEYS
@@ -223,24 +224,16 @@ class _Rounds:
         own = {cell: known[cell] for cell in cells}
         return self._best(own, (number + 1) // 2) if number > 2 else []
 
-    def _weights(self, cells: Sequence[int]) -> tuple[int, int]:
-        """Return what a tuple counts under cells that do not learn, and those that do."""
-        found = [0, 0]
-        for cell in cells:
-            policy = self._layout.places[cell].candidate.policy
-            found[self._replays.learns(cell)] += WEIGHTS.get(policy, 1)
-        return found[0], found[1]
-
     def _fits(self, cells: Sequence[int], tuples: float) -> bool:
         """Return whether cells can be replayed on everything."""
-        return not self._rows or sum(self._weights(cells)) * self._cost <= tuples
+        return not self._rows or sum(self._replays.weights(cells)) * self._cost <= tuples
 
     def _on(self, stretches: Sequence[Stretch], draws: Sequence[int], cells: Sequence[int]) -> int:
         """Return the tuples of replays of stretches that have not been made."""
         total = 0
         for at in {*draws}:
             known = self._replays.found[at].cells if at in self._replays.found else {}
-            weights = self._weights([cell for cell in cells if cell not in known])
+            weights = self._replays.weights([cell for cell in cells if cell not in known])
             total += sum(own * cost for own, cost in zip(weights, stretches[at].costs, strict=True))
         return total
 
