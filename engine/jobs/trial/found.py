@@ -92,18 +92,25 @@ class Pair(NamedTuple):
         found: Estimate = getattr(self, measure)
         return found
 
+    def gain_over(self, other: Pair, measure: str) -> tuple[float, float]:
+        """Return how much more it reaches than another on the same draws.
+
+        And half of the width of the 95 % interval of that.
+        """
+        assert self.drawn is not None and other.drawn is not None  # noqa: S101, PT018 - of stretches
+        some, own = self.drawn
+        what = Exact._fields.index("importance" if measure == IMPORTANCE else "outputs")
+        return ratio(
+            own[what] - other.drawn[1][what], some.exact[what], some.work, covered=some.covered
+        )
+
     def is_behind(self, other: Pair, measure: str) -> bool:
         """Return whether it reaches less than another by more than chance makes it.
 
         That is, whether the 95 % interval of their difference on the same draws lies below 0.
         """
-        assert self.drawn is not None and other.drawn is not None  # noqa: S101, PT018 - of stretches
-        some, own = self.drawn
-        what = Exact._fields.index("importance" if measure == IMPORTANCE else "outputs")
-        less, error = ratio(
-            other.drawn[1][what] - own[what], some.exact[what], some.work, covered=some.covered
-        )
-        return less > error
+        more, error = self.gain_over(other, measure)
+        return more < -error
 
 
 def estimated_pair(some: Drawn, reached: Floats, seen: float) -> Pair:
@@ -167,8 +174,13 @@ def best_of(
 def _by_chance(best: Pair, own: Pair, measure: str) -> bool:
     """Return whether chance may make one recall as much better than another as it is."""
     more = best.reached(measure).value - own.reached(measure).value
-    enough = own.drawn is not None and own.drawn[0].work.size >= ENOUGH
-    return more < _noise(best, own, measure) or (enough and not own.is_behind(best, measure))
+    return more < _noise(best, own, measure) or (
+        own.drawn is not None
+        and best.drawn is not None
+        and own.drawn[0] is best.drawn[0]  # else they were not in the same last round
+        and own.drawn[0].work.size >= ENOUGH
+        and not own.is_behind(best, measure)
+    )
 
 
 def _noise(one: Pair, other: Pair, measure: str) -> float:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import product
 
 import numpy as np
 
 from engine.jobs.frame import JobLanes
 from engine.jobs.trial.by_keys import parts_of_keys
 from engine.jobs.trial.candidates import Candidate
-from engine.jobs.trial.estimate import Drawn
 from engine.jobs.trial.found import (
     ENOUGH,
     FAVOURED,
@@ -20,24 +18,22 @@ from engine.jobs.trial.found import (
     TIME,
     Pair,
     Trial,
-    best_of,
-    estimated_pair,
     ranked,
     whole,
 )
 from engine.jobs.trial.layout import TrialLayout
+from engine.jobs.trial.narrowing import Narrowing
 from engine.jobs.trial.replays import TAUGHT, WEIGHTS, Replays
 from engine.jobs.trial.screened import (
     FEW,
     Screen,
     close,
     finalists,
-    finals,
     memories_of,
     screens,
     with_all,
 )
-from engine.jobs.trial.stretches import Stretch, affordable, cost_of, drawn
+from engine.jobs.trial.stretches import DRAWS, Stretch, affordable, cost_of
 from engine.runtime.randomness import uniforms
 from gpu_kernels.philox import PURPOSE_STRETCH
 
@@ -54,8 +50,9 @@ SCREENING = 2
 last can replay two on everything."""
 LEAST = 8
 """It then has one of so many tuples, at least."""
-MORE = (4, 2, 1)
-"""Draws of the last round for each of the first: the first of these that can be afforded."""
+PART = 8
+"""One of so many of the draws that can be afforded make the first round, where the last cannot
+replay everything: there are more of them as long as it matters."""
 DUEL = WEIGHTS[FAVOURED[0]] + TAUGHT + 1
 """What the favoured and another candidate count as."""
 
@@ -98,10 +95,10 @@ def run_trial(
     systematically with probability by their work; with one of several memories where they would
     be too few, and then with one split a policy; or that on everything. Then those that it does
     not find clearly worse than the best are replayed on everything, and the best of them with all
-    estimators, splits and memories. Where even two take too much, a quarter is replayed on more
-    stretches, with all of those, and as long as it can be afforded, half of them on twice as many.
-    Where windows are so long that not even one stretch can be afforded, the first policies of the
-    list are replayed on everything.
+    estimators, splits and memories. Where even two take too much, what may be best is replayed on
+    twice as many stretches, again and again, as long as it matters and can be afforded. Where
+    windows are so long that few stretches can be afforded, parts of the keys stand for them, or if
+    there are none, the first policies of the list are replayed on everything.
     """
     return _Rounds(layout, lanes, measure, seed, tuples, also).trial()
 
@@ -139,15 +136,19 @@ class _Rounds:
             policies = self._screens[-1]
             return self._on_everything(policies.cells, policies, {}, (), self._tuples)
         screen, stretches, number = drawn_from
-        some = drawn(stretches, number, self._start)
-        left = self._tuples - self._on(stretches, some, screen.cells)
-        self._replays.on(stretches, some, screen.cells)
-        known = self._estimated(screen.cells, stretches, some)
-        best = finalists(self._layout, known, self._measure)
-        several = len(self._affordable(best, left)) > self._memories
-        if self._settled and (several or self._all_affordable(best, left)):
-            return self._on_everything(best, screen, known, some, left)
-        return self._on_stretches(screen, stretches, number, known, left)
+        first = number if self._settled else min(number, max(DRAWS, number // PART))
+        rounds = Narrowing(
+            self._layout, self._replays, stretches, first, self._start, self._measure,
+            self._tuples,
+        )  # fmt: skip
+        rounds.replay(screen.cells)
+        best = finalists(self._layout, rounds.known, self._measure)
+        several = len(self._affordable(best, rounds.left)) > self._memories
+        if self._settled and (several or self._all_affordable(best, rounds.left)):
+            return self._on_everything(best, screen, rounds.known, rounds.draws(), rounds.left)
+        last, draws = rounds.narrowed(screen), rounds.draws()
+        counted = sum(stretches[at].counted for at in {*draws})
+        return self._trial(rounds.known, last, draws, counted / self._rows)
 
     def _drawn_from(self) -> tuple[Screen, list[Stretch], int] | None:
         """Return what the first round replays, the stretches that it draws from, and its draws.
@@ -193,49 +194,9 @@ class _Rounds:
         most = max(self._tuples // LEAST, (self._tuples - self._duel) // 2)
         return min(SCREENING * self._memories * self._cost, most)
 
-    def _on_stretches(
-        self,
-        screen: Screen,
-        stretches: Sequence[Stretch],
-        number: int,
-        known: dict[int, Pair],
-        left: int,
-    ) -> Trial:
-        """Replay the better part on more stretches, and half of it on more, as can be afforded."""
-        for best, more in product(finals(self._layout, known, self._measure, screen), MORE):
-            last = drawn(stretches, number, self._start, more)
-            if self._on(stretches, last, best) <= left:
-                break
-        while True:
-            left -= self._on(stretches, last, best)
-            self._replays.on(stretches, last, best)
-            known |= self._estimated(best, stretches, last)
-            half, more = self._half(known, best), 2 * more
-            farther = drawn(stretches, number, self._start, more)
-            if not half or self._on(stretches, farther, half) > left:
-                break
-            best, last = half, farther
-        counted = sum(stretches[at].counted for at in {*last})
-        return self._trial(known, best, last, counted / self._rows)
-
-    def _half(self, known: Mapping[int, Pair], cells: Sequence[int]) -> list[int]:
-        """Return the better half of cells with each memory; none of two."""
-        number = len(cells) // len(memories_of(self._layout, cells))
-        own = {cell: known[cell] for cell in cells}
-        return self._best(own, (number + 1) // 2) if number > 2 else []
-
     def _fits(self, cells: Sequence[int], tuples: float) -> bool:
         """Return whether cells can be replayed on everything."""
         return not self._rows or sum(self._replays.weights(cells)) * self._cost <= tuples
-
-    def _on(self, stretches: Sequence[Stretch], draws: Sequence[int], cells: Sequence[int]) -> int:
-        """Return the tuples of replays of stretches that have not been made."""
-        total = 0
-        for at in {*draws}:
-            known = self._replays.found[at].cells if at in self._replays.found else {}
-            weights = self._replays.weights([cell for cell in cells if cell not in known])
-            total += sum(own * cost for own, cost in zip(weights, stretches[at].costs, strict=True))
-        return total
 
     def _on_everything(
         self,
@@ -270,31 +231,9 @@ class _Rounds:
                 chosen += more
         return chosen
 
-    def _estimated(
-        self, cells: Sequence[int], stretches: Sequence[Stretch], draws: Sequence[int]
-    ) -> dict[int, Pair]:
-        """Return what cells are expected to reach, by what they came to on stretches."""
-        counted = [self._replays.found[at] for at in draws]
-        some = Drawn(
-            np.array([one.exact for one in counted], float).T,
-            np.array([stretches[at].work for at in draws]),
-            sum(stretches[at].work for at in {*draws}),
-        )
-        seen = self._outputs(draws)
-        return {
-            cell: estimated_pair(
-                some, np.array([one.cells[cell] for one in counted], float).T, seen
-            )
-            for cell in cells
-        }
-
     def _outputs(self, draws: Sequence[int]) -> int:
         """Return the outputs of the exact join on stretches."""
         return sum(self._replays.found[at].exact.outputs for at in {*draws})
-
-    def _best(self, known: Mapping[int, Pair], number: int) -> list[int]:
-        """Return with each memory so many cells, the best first."""
-        return best_of(self._layout, known, self._measure, number)
 
     def _trial(
         self,
