@@ -15,7 +15,7 @@ from test_trial import Opened, bursty, opened, written
 
 from engine.jobs.sweep.cells import Exact
 from engine.jobs.sweep.task import ExactCounter, replay_cells, sweep_lane
-from engine.jobs.trial import run
+from engine.jobs.trial import run, stretches
 from engine.jobs.trial.by_keys import HELD, LEAST, MOST, of_part, parts_of_keys
 from engine.jobs.trial.candidates import Candidate
 from engine.jobs.trial.found import FAVOURED, KEYS, TIME
@@ -106,7 +106,10 @@ def test_long_windows_try_all_policies_on_parts_of_the_keys(tmp_path: Path) -> N
         assert full[found.found[0][0].candidate] > 0.97 * best
 
 
-def test_parts_are_as_many_as_the_draws_need_and_the_memory_allows(tmp_path: Path) -> None:
+def test_parts_are_as_many_as_the_draws_need_and_the_memory_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stretches, "FEWEST", 1)
     job = opened(churning(tmp_path), window=6_000)
     rows = sum(job.lanes.rows)
 

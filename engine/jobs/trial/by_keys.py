@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from engine.jobs.frame import JobLanes
 from engine.jobs.sweep.cells import Cell
 from engine.jobs.sweep.task import SweepTask
-from engine.jobs.trial.stretches import Keys, Stretch
+from engine.jobs.trial.stretches import Keys, Stretch, cost_of
 from engine.lanes.key_parts import part_of
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneFiles
@@ -73,7 +73,7 @@ def all_parts(lanes: JobLanes, parts: int) -> list[Stretch]:
 
 
 def _affordable(tuples: float, weight: int, rows: int, parts: int) -> int:
-    return int(tuples * parts / max(1, weight * rows))
+    return int(tuples / max(1, weight * cost_of(rows // parts)))
 
 
 def of_part(

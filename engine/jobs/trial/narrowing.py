@@ -77,17 +77,17 @@ class Narrowing:
     def narrowed(self, screen: Screen) -> list[int]:
         """Go on after a first round, and return the cells of the last.
 
-        First those of the screen have more draws, until few may be best; then these have all
-        estimators, splits and memories, and more draws until none may be better than the best by
-        more than `CLOSE`; then the best two, until what they reach is known to within `ERROR`. All
-        of that as long as it can be afforded.
+        First those of the screen have more draws, until a quarter may be best; then the best
+        quarter has all estimators, splits and memories, and more draws until none may be better
+        than the best by more than `CLOSE`; then the best two, until what they reach is known to
+        within `ERROR`. All of that as long as it can be afforded.
         """
         memories = len(memories_of(self.layout, screen.cells))
         quarter = max(BEST, len(screen.cells) // memories // QUARTER) * memories
         cells = self._may_be_best(screen.cells)
-        while len(cells) > quarter and self._go_on(cells, self.left - self._then(cells, screen)):
+        while len(cells) > quarter and self._go_on(cells, self.left - self._then(screen)):
             cells = self._may_be_best(cells)
-        last = self._final(cells, screen)
+        last = self._final(screen)
         self.replay(last, self.more)
         while self._go_on(cells := self._fitting(self._may_be_best(last)), self.left):
             last = cells
@@ -105,9 +105,12 @@ class Narrowing:
         self.replay(cells, 2 * self.more)
         return True
 
-    def _final(self, cells: Sequence[int], screen: Screen) -> list[int]:
-        """Return the best of cells with all estimators, splits and memories, as can be afforded."""
-        known = {cell: self.known[cell] for cell in cells}
+    def _final(self, screen: Screen) -> list[int]:
+        """Return the best quarter with all estimators, splits and memories, as can be afforded.
+
+        Also those of it that the best leaves behind: another estimator may take them past it.
+        """
+        known = {cell: self.known[cell] for cell in screen.cells}
         for found in finals(self.layout, known, self.measure, screen):
             if self._cost(found, self.more) <= self.left:
                 break
@@ -125,9 +128,9 @@ class Narrowing:
             first.setdefault(self.layout.places[cell].memory, cell)
         return [*first.values()]
 
-    def _then(self, cells: Sequence[int], screen: Screen) -> int:
+    def _then(self, screen: Screen) -> int:
         """Return the tuples that these take after one more round."""
-        return self._cost(self._final(cells, screen), 2 * self.more)
+        return self._cost(self._final(screen), 2 * self.more)
 
     def _fitting(self, cells: list[int]) -> list[int]:
         """Return the best of cells, as many as can be afforded with twice as many draws."""

@@ -108,13 +108,22 @@ def close(layout: TrialLayout, found: Mapping[int, Pair], measure: str) -> list[
 def finals(
     layout: TrialLayout, known: Mapping[int, Pair], measure: str, screen: Screen
 ) -> Iterator[list[int]]:
-    """Yield what the second round may replay on stretches, what takes most first."""
+    """Yield what the second round may replay on stretches, what takes most first.
+
+    At last the favoured, and what reached most in the first round, with each memory: in one with
+    all estimators, splits and memories.
+    """
     memories = memories_of(layout, screen.cells)
     quarter = max(BEST, len(screen.cells) // len(memories) // QUARTER)
-    for count in range(quarter, 0, -1):
+    for count in range(quarter, 1, -1):
         yield with_all(layout, best_of(layout, known, measure, count), screen)
-    best = best_of(layout, known, measure, 1)
+    most: dict[int, int] = {}
+    for cell in sorted(known, key=lambda cell: known[cell].reached(measure).value):
+        most[layout.places[cell].memory] = cell
+    favoured = [cell for cell in known if layout.places[cell].candidate[:2] == FAVOURED]
+    best = [*dict.fromkeys([*most.values(), *favoured])]
+    yield [*dict.fromkeys([*with_all(layout, [*most.values()], screen), *best])]
     if len(memories) == 1:
-        own = layout.places[best[0]].candidate
-        best = [cell for cell, place in enumerate(layout.places) if place.candidate == own]
+        own = {layout.places[cell].candidate for cell in best}
+        best = [cell for cell, place in enumerate(layout.places) if place.candidate in own]
     yield best
