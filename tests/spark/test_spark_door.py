@@ -172,7 +172,7 @@ def test_what_is_of_archives_alone_is_told(spark: Any) -> None:
     ):
         with pytest.raises(TypeError, match=said):
             task()
-    with pytest.raises(TypeError, match=r"'out': rows .* stay in Spark: write .*\.frame\.write"):
+    with pytest.raises(TypeError, match=r"'out': rows .* stay in Spark: write .*frame\.write"):
         winnow.replay(frame, frame, on="k", out="joined", **join)
     with pytest.raises(TypeError, match="'executor': the joins of Spark DataFrames run in Spark"):
         winnow.replay(frame, frame, on="k", executor=ThreadExecutor(), **join)
