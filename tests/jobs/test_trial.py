@@ -24,7 +24,6 @@ from engine.jobs.trial.advice import advice_of, is_modelled
 from engine.jobs.trial.candidates import POLICIES, Candidate, candidates_of
 from engine.jobs.trial.estimate import Drawn, estimated, exactly
 from engine.jobs.trial.found import (
-    ENOUGH,
     FAVOURED,
     IMPORTANCE,
     Pair,
@@ -358,7 +357,7 @@ def test_what_is_clearly_worse_on_stretches_is_not_replayed_on_everything(
     trial = run_trial(layout, job.lanes, seed=seed)
     (tried,) = trial.found
     assert trial.exact
-    assert trial.stretches >= ENOUGH
+    assert trial.stretches >= run.RATHER
     assert trial.replayed < 24 * rows
     assert tried[0].importance_recall.value >= 0.98 * every[0].importance_recall.value
     truth = {one.candidate: one for one in every}

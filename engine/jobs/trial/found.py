@@ -19,7 +19,7 @@ FAVOURED = ("yield", str(POOLED))
 it, and replayed as far as the best are, so that chance does not leave it out."""
 ERRORS = 2.0
 """Standard errors by which it is to be better: the best of many is better than it should be."""
-ENOUGH = 4
+ENOUGH = 6
 """Draws, at least, whose differences tell how much chance makes."""
 TIME, KEYS = "time", "keys"
 IMPORTANCE, RECALL = MEASURES = ("importance_recall", "recall")

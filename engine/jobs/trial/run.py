@@ -11,7 +11,6 @@ from engine.jobs.frame import JobLanes
 from engine.jobs.trial.by_keys import parts_of_keys
 from engine.jobs.trial.candidates import Candidate
 from engine.jobs.trial.found import (
-    ENOUGH,
     FAVOURED,
     IMPORTANCE,
     KEYS,
@@ -50,6 +49,8 @@ SCREENING = 2
 last can replay two on everything."""
 LEAST = 8
 """It then has one of so many tuples, at least."""
+RATHER = 4
+"""Draws, at least, that are replayed rather than all policies on everything."""
 PART = 8
 """One of so many of the draws that can be afforded make the first round, where the last cannot
 replay everything: there are more of them as long as it matters."""
@@ -157,7 +158,7 @@ class _Rounds:
         """
         policies = self._screens[-1]
         on_everything = self._all_affordable(policies.cells, self._tuples)
-        least = ENOUGH if on_everything else FEW
+        least = RATHER if on_everything else FEW
         for screen in self._screens:
             stretches, number = affordable(
                 self._lanes,
