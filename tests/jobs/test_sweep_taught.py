@@ -11,7 +11,7 @@ from test_trial import bursty, opened
 from engine.jobs.sweep.cells import Cell
 from engine.jobs.sweep.compiled import compile_for
 from engine.jobs.sweep.task import replay_cells
-from engine.jobs.trial.lead_in import LEADS, beginning, taught
+from engine.jobs.trial.lead_in import beginning, taught
 from engine.jobs.trial.replays import TAUGHT, WEIGHTS, Replays
 from engine.lanes.reader import LaneFiles, whole_lane
 from engine.policies import age
@@ -80,7 +80,6 @@ def test_weights_count_what_estimates_learn_from_once(tmp_path: Path) -> None:
     assert replays.weights(chosen["yield"]) == (3 * WEIGHTS["yield"], TAUGHT)
     assert replays.weights([*chosen["yield"], *chosen["prob"]])[1] == TAUGHT + 3
     assert replays.weights([*chosen["prob"], *chosen["yield"]])[1] == TAUGHT + 3
-    assert LEADS[0] < LEADS[1]
 
 
 @pytest.mark.parametrize("through_facts", [False, True])

@@ -41,7 +41,7 @@ class Cell(NamedTuple):
     """First ticks of the parts of time whose outputs are counted apart, on the CPU."""
     since: int | None = None
     """Tuples that arrive before this tick are not replayed: only an estimate of value learns from
-    them."""
+    them. On the CPU."""
 
     @property
     def windows(self) -> tuple[int, int]:

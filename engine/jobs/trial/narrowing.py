@@ -54,10 +54,6 @@ class Narrowing:
         """Return the stretches drawn, by the last round."""
         return drawn(self.stretches, self.number, self.start, self.more if more is None else more)
 
-    def outputs(self) -> int:
-        """Return the outputs of the exact join on the stretches of the last round."""
-        return sum(self.replays.found[at].exact.outputs for at in {*self.draws()})
-
     def replay(self, cells: Sequence[int], more: int = 1) -> None:
         """Replay cells on so many times as many draws."""
         self.left -= self._cost(cells, more)
@@ -69,7 +65,7 @@ class Narrowing:
             np.array([self.stretches[at].work for at in draws]),
             sum(self.stretches[at].work for at in {*draws}),
         )
-        seen = self.outputs()
+        seen = self.replays.outputs(draws)
         for cell in cells:
             reached = np.array([one.cells[cell] for one in counted], float).T
             self.known[cell] = estimated_pair(some, reached, seen)
@@ -149,11 +145,12 @@ class Narrowing:
     def _may_be_best(self, cells: Sequence[int]) -> list[int]:
         """Return with each memory the best, and what may be better by more than `CLOSE`."""
         found: list[int] = []
+        outputs = self.replays.outputs(self.draws())
         for memory in memories_of(self.layout, cells):
             own = [cell for cell in cells if self.layout.places[cell].memory == memory]
             first, *others = self._best(own, len(own))
             best = self.known[first].reached(self.measure).value
-            few = self.outputs() * self.known[first].recall.value < OUTPUTS
+            few = outputs * self.known[first].recall.value < OUTPUTS
             found += [first] + [
                 cell
                 for cell in others

@@ -81,6 +81,10 @@ class Replays:
         late = [cell for cell in cells if self._learns(cell)]
         return [([cell for cell in cells if cell not in late], False), (late, True)]
 
+    def outputs(self, places: Iterable[int]) -> int:
+        """Return the outputs of the exact join on different stretches that were replayed."""
+        return sum(self.found[at].exact.outputs for at in {*places})
+
     def weights(self, cells: Iterable[int]) -> tuple[int, int]:
         """Return what a tuple counts as after the shorter lead-in, and what after the longer."""
         found, estimates = [0, 0], 0

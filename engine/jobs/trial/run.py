@@ -125,7 +125,7 @@ class _Rounds:
         self._every = list(range(len(layout.places)))
         self._memories = len(memories_of(layout, self._every))
         self._screens = screens(layout)
-        self._sampled = TIME
+        self._sampled: str | None = None
 
     def trial(self) -> Trial:
         """Replay, and rank."""
@@ -137,6 +137,7 @@ class _Rounds:
             policies = self._screens[-1]
             return self._on_everything(policies.cells, policies, {}, (), self._tuples)
         screen, stretches, number = drawn_from
+        self._sampled = TIME if stretches[0].keys is None else KEYS
         first = number if self._settled else min(number, max(DRAWS, number // PART))
         rounds = Narrowing(
             self._layout, self._replays, stretches, first, self._start, self._measure,
@@ -174,7 +175,6 @@ class _Rounds:
         weight = sum(self._replays.weights(policies.cells))
         parts, draws = parts_of_keys(self._lanes, cells, weight, self._for_first(), FEW)
         if draws:
-            self._sampled = KEYS
             return policies, parts, draws
         return (policies, stretches, number) if number else None
 
@@ -232,10 +232,6 @@ class _Rounds:
                 chosen += more
         return chosen
 
-    def _outputs(self, draws: Sequence[int]) -> int:
-        """Return the outputs of the exact join on stretches."""
-        return sum(self._replays.found[at].exact.outputs for at in {*draws})
-
     def _trial(
         self,
         known: Mapping[int, Pair],
@@ -246,8 +242,8 @@ class _Rounds:
         """Return what was found; `share` is None where the last round replayed everything."""
         found = ranked(self._layout, known, self._measure, set(last))
         part = 1.0 if share is None else share
-        outputs = self._outputs(draws) if len(draws) else None
+        outputs = self._replays.outputs(draws) if len(draws) else None
         return Trial(
             found, share is None, len({*draws}), part, self._replays.replayed, outputs,
-            self._sampled if len(draws) else None,
+            self._sampled,
         )  # fmt: skip
