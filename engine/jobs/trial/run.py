@@ -36,7 +36,7 @@ from engine.jobs.trial.stretches import DRAWS, Stretch, affordable, cost_of
 from engine.runtime.randomness import uniforms
 from gpu_kernels.philox import PURPOSE_STRETCH
 
-TUPLES = 40_000_000
+TUPLES = 10_000_000
 """Tuples that the candidates of a trial replay together, at most, unless `TUPLES_A_ROW` is more.
 They count by the time that they take: see `replays.WEIGHTS` and `stretches.FEWEST`. Of more, it
 takes less to compile the kernels of all kinds than the one for all, which is slower."""
