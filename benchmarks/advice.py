@@ -154,12 +154,14 @@ def _chosen(trial: Any, full: dict[Any, float], most: float) -> dict[str, Any]: 
     """Return what a trial chooses, and what it reaches."""
     chosen = trial.found[0][0]
     estimate, reached = chosen.importance_recall, full[chosen.candidate]
+    _, low, high = estimate
+    covered = None if low is None else bool(low - 1e-12 <= reached <= high + 1e-12)
     return {
         "chosen": str(chosen.candidate),
-        "estimate": list(map(float, estimate)),
+        "estimate": estimate,
         "reached": reached,
         "ratio": reached / most if most else 1.0,
-        "covered": bool(estimate.low - 1e-12 <= reached <= estimate.high + 1e-12),
+        "covered": covered,
         "whole": trial.exact,
         "stretches": trial.stretches,
         "replayed": trial.replayed,
@@ -176,8 +178,13 @@ def summary_of(lines: list[dict[str, Any]]) -> dict[str, Any]:
             "lines": len(own), "median": median(ratios), "least": min(ratios),
             "beyond_bound": max(line["best_reached"] - line["bound"][1] for line in own),
         }  # fmt: skip
-        if short := [one["ratio"] for line in own for one in line["short"]]:
-            found[kind] |= {"short_median": median(short), "short_least": min(short)}
+        if short := [one for line in own for one in line["short"]]:
+            reached = [one["ratio"] for one in short]
+            told = [one["covered"] for one in short if one["covered"] is not None]
+            found[kind] |= {
+                "short_median": median(reached), "short_least": min(reached),
+                "short_intervals": len(told), "short_covered": sum(told),
+            }  # fmt: skip
     return found
 
 

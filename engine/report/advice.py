@@ -13,8 +13,8 @@ _PARTS = {"time": "stretches of the archive", "keys": "parts of the archive's ke
 NAMES = {"importance_recall": "importance recall", "recall": "recall"}
 
 
-def predicted(interval: Mapping[str, float]) -> str:
-    """Return an estimate and its interval, or what was found where that is exact.
+def predicted(interval: Mapping[str, Any]) -> str:
+    """Return an estimate and its interval; or what was found where that is exact, or predicts none.
 
     Examples
     --------
@@ -22,11 +22,15 @@ def predicted(interval: Mapping[str, float]) -> str:
     '50.00 % predicted (40.00 to 62.50 %)'
     >>> predicted({"value": 0.5, "low": 0.5, "high": 0.5})
     '50.00 %'
+    >>> predicted({"value": 0.5, "low": None, "high": None})
+    '50.00 % on these only'
     """
-    if interval["low"] == interval["high"]:
-        return percent(interval["value"])
-    low, high = percent(interval["low"]), percent(interval["high"])
-    return f"{percent(interval['value'])} predicted ({low.removesuffix(' %')} to {high})"
+    value, low, high = (interval[own] for own in ("value", "low", "high"))
+    if low is None:
+        return f"{percent(value)} on these only"
+    if low == high:
+        return percent(value)
+    return f"{percent(value)} predicted ({percent(low).removesuffix(' %')} to {percent(high)})"
 
 
 def short(candidate: Mapping[str, Any]) -> str:

@@ -67,7 +67,7 @@ def _print_advice(trials: list[dict[str, Any]], console: Console) -> None:
 
 
 def _print_models(points: list[dict[str, Any]], console: Console) -> None:
-    """Print the recall that models predict where replays of their policies agree."""
+    """Print the recall that models predict where replays of their policies confirm it."""
     headings = ["memory", "tuples\n(even)"]
     for model in MODELS:
         headings += [model, "best split"]
@@ -93,7 +93,7 @@ def _print_models(points: list[dict[str, Any]], console: Console) -> None:
         console.print(table_of(headings, rows, title, texts=()))
     if left_out:
         models = " and ".join(model for model in MODELS if model in left_out)
-        console.print(f"left out: predictions by {models}, which replays contradict")
+        console.print(f"left out: predictions by {models}, which replays do not confirm")
 
 
 def _title(profile: ArrivalProfile) -> str:

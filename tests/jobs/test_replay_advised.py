@@ -14,7 +14,7 @@ from sweep_cases import drifting
 from test_trial import bursty, opened
 
 from engine.commands import main
-from engine.jobs.trial import run, stretches
+from engine.jobs.trial import estimate, run, stretches
 from engine.jobs.trial.advice import text_of
 from engine.options.budget import parse_amounts
 from engine.runtime.errors import SpecError
@@ -67,20 +67,29 @@ def winnow_named(folder: Path, policy: str, options: dict[str, Any]) -> Any:
     return outputs_of(pq.read_table(out))
 
 
-def test_stretches_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+@pytest.mark.parametrize("fewest", [2, 1_000])
+def test_stretches_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, fewest: int
+) -> None:
     monkeypatch.setattr(stretches, "ROWS", 40)
     monkeypatch.setattr(run, "TUPLES", 70_000)
     monkeypatch.setattr(run, "TUPLES_A_ROW", 4)
+    monkeypatch.setattr(estimate, "FEWEST", fewest)
     bursty(tmp_path)
     found = winnow(tmp_path, policy=None, window=40, memory="10%", out=tmp_path / "out")
     advice, said = found.report["advice"], " ".join(capsys.readouterr().out.split())
     assert not advice["whole"]
     assert 0 < advice["share"] < 1
-    low, value, high = (advice["importance_recall"][name] for name in ("low", "value", "high"))
-    assert low < value < high
     assert f"auto: {advice['options']}, best of" in said
     assert f"{advice['stretches']} stretches of the archive" in said
-    assert f"{100 * value:.2f} % predicted ({100 * low:.2f} to {100 * high:.2f} %)" in said
+    value, low, high = (advice["importance_recall"][name] for name in ("value", "low", "high"))
+    if fewest == 2:
+        assert low < value < high
+        assert f"{100 * value:.2f} % predicted ({100 * low:.2f} to {100 * high:.2f} %)" in said
+    else:
+        assert low is None
+        assert high is None
+        assert f"{100 * value:.2f} % on these only" in said
 
 
 def test_a_profile_spares_the_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -207,18 +207,37 @@ def test_draws_are_as_frequent_as_their_work() -> None:
     assert hits / hits.sum() == pytest.approx(works, abs=1e-3)
 
 
-def test_an_estimate_is_the_ratio_and_its_linearised_error() -> None:
-    reached, exact, work = [3.0, 1.9, 5.2], [6.0, 4.0, 10.0], [0.3, 0.2, 0.5]
-    found = estimated(np.array(reached), np.array(exact), np.array(work), covered=0.1)
+def test_an_estimate_is_the_ratio_and_its_linearised_error_and_that_of_the_warm_up() -> None:
+    rng = np.random.default_rng(1)
+    exact, work = rng.uniform(4, 10, 20), rng.uniform(0.2, 0.5, 20)
+    reached = exact * rng.uniform(0.3, 0.6, 20)
+    found = estimated(reached, exact, Drawn(np.zeros((2, 20)), work, 0.1))
     top = sum(y / p for y, p in zip(reached, work, strict=True))
     below = sum(x / p for x, p in zip(exact, work, strict=True))
     ratio = top / below
     squares = sum(((y - ratio * x) / p) ** 2 for y, x, p in zip(reached, exact, work, strict=True))
-    error = 4.302652729911275 * (0.9 * squares * 3 / 2 / below**2) ** 0.5  # t of 2 degrees, 97.5 %
+    t = 2.093024054408263  # of 19 degrees, 97.5 %
+    error = 0.01 + t * (0.9 * squares * 20 / 19 / below**2) ** 0.5
     assert found.value == pytest.approx(ratio)
     assert (found.low, found.high) == pytest.approx((ratio - error, ratio + error))
-    assert estimated(np.ones(1), np.ones(1), np.ones(1))[:] == (1.0, 0.0, 1.0)
-    assert estimated(np.zeros(2), np.zeros(2), np.ones(2))[:] == (1.0, 0.0, 1.0)
+
+
+def test_few_stretches_or_one_that_outweighs_the_others_or_parts_of_keys_predict_nothing() -> None:
+    some = Drawn(np.zeros((2, 40)), np.full(40, 0.025), 0.1)
+    rng = np.random.default_rng(2)
+    exact, part = rng.uniform(4, 10, 40), rng.uniform(0.4, 0.6, 40)
+    reached = exact * part
+    value, low, high = estimated(reached, exact, some)
+    assert low is not None
+    assert high is not None
+    assert 0.4 < low < value < high < 0.6
+    of_keys = estimated(reached, exact, some._replace(of_keys=True))
+    assert of_keys == (value, None, None)
+    again = np.arange(40) % 19
+    assert estimated(reached[again], exact[again], some)[1:] == (None, None)
+    exact[0] *= 100
+    assert estimated(reached, exact, some)[1:] == (None, None)
+    assert estimated(np.zeros(40), np.zeros(40), some) == (1.0, None, None)
 
 
 @pytest.fixture
@@ -235,7 +254,7 @@ def test_intervals_cover_in_about_all_seeds(tmp_path: Path) -> None:
     layout = job.laid_out("10%")
     truth = {one.candidate: one for one in run_trial(layout, job.lanes).found[0]}
     seeds = [*range(16), *repeats(range(16, 400))]
-    covered, errors = 0, []
+    covered, errors, widths = 0, [], []
     for seed in seeds:
         found = run_trial(layout, job.lanes, seed=seed, tuples=140_000)
         assert not found.exact
@@ -244,11 +263,14 @@ def test_intervals_cover_in_about_all_seeds(tmp_path: Path) -> None:
         assert found.replayed <= 140_000
         best = found.found[0][0]
         wanted = truth[best.candidate].importance_recall.value
-        covered += best.importance_recall.low <= wanted <= best.importance_recall.high
-        errors.append(best.importance_recall.value - wanted)
-    assert covered / len(seeds) >= 0.88
+        value, low, high = best.importance_recall
+        errors.append(value - wanted)
+        if low is not None and high is not None:
+            covered += low <= wanted <= high
+            widths.append(high - low)
+    assert len(widths) > 0.75 * len(seeds)
+    assert covered / len(widths) >= 0.88
     assert abs(np.mean(errors)) < 0.02
-    widths = [best.importance_recall.high - best.importance_recall.low]
     assert 0.005 < max(widths) < 0.3
 
 
@@ -274,7 +296,8 @@ def test_all_memories_are_advised_within_the_bound(tmp_path: Path, tuples: int) 
     found = run_trial(layout, job.lanes, tuples=tuples)
     assert len(found.found) == 3
     for tried in found.found:
-        assert tried[0].importance_recall.low <= tried[0].importance_recall.value
+        value, low, high = tried[0].importance_recall
+        assert low is None or high is None or low <= value <= high
     least = 3 * 3 * sum(job.lanes.rows)  # `yield` with three memories, on everything
     assert found.replayed <= max(tuples, least)
 

@@ -89,12 +89,12 @@ def _even(tried: Sequence[Tried]) -> tuple[int, int]:
     return tried[0].budget
 
 
-def _modelled(tried: Sequence[Tried], policy: str) -> dict[str, dict[str, float] | None]:
+def _modelled(tried: Sequence[Tried], policy: str) -> dict[str, dict[str, float | None] | None]:
     """Return the recall of a model's policy with both splits that the model knows.
 
     PROB knows of a key what the model knows with the estimator history.
     """
-    found: dict[str, dict[str, float] | None] = {}
+    found: dict[str, dict[str, float | None] | None] = {}
     for name, split in (("even", EVEN), ("best", EXPECTED)):
         own = {
             one.candidate.estimator: one.recall
@@ -130,5 +130,5 @@ def _candidate(one: Tried) -> dict[str, Any]:
     }
 
 
-def _interval(one: Estimate) -> dict[str, float]:
+def _interval(one: Estimate) -> dict[str, float | None]:
     return one._asdict()

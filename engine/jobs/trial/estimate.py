@@ -8,21 +8,27 @@ import numpy as np
 
 from engine.runtime.jit import Floats
 from engine.runtime.scipy_late import stdtrit
+from engine.sampling.stretches.interval import MOST
 
 LEVEL = 0.95
+FEWEST = 20
+"""Different stretches, at least, for an interval: fewer miss the bursts that matter."""
+WARM_UP = 0.01
+"""By how much a recall may be wrong as memories are other after a warm-up than in the archive."""
 
 
 class Estimate(NamedTuple):
     """A recall and the interval in which it is expected."""
 
     value: float
-    low: float
-    high: float
-    """`low`, `high`: Equal to `value` where all was replayed."""
+    low: float | None
+    high: float | None
+    """`low`, `high`: Equal to `value` where all was replayed; None where that is the recall of what
+    was drawn, and does not tell that of the whole."""
 
 
 class Drawn(NamedTuple):
-    """What the exact join came to on the stretches that were drawn."""
+    """What the exact join came to on the stretches, or parts of the keys, that were drawn."""
 
     exact: Floats
     """Outputs and importance of each draw, (2, n) float64."""
@@ -30,6 +36,9 @@ class Drawn(NamedTuple):
     """Share of each draw's stretch of the work of all, (n,) float64."""
     covered: float
     """Share of the work that has been drawn at all."""
+    of_keys: bool = False
+    """Whether they are parts of the keys. Each has its share of the memory, whatever its keys would
+    have of the whole: that ranks candidates, and tells no recall."""
 
 
 def exactly(reached: float, exact: float) -> Estimate:
@@ -38,34 +47,41 @@ def exactly(reached: float, exact: float) -> Estimate:
     return Estimate(value, value, value)
 
 
-def estimated(reached: Floats, exact: Floats, work: Floats, *, covered: float = 0.0) -> Estimate:
+def estimated(reached: Floats, exact: Floats, some: Drawn) -> Estimate:
     """Return the ratio of the totals of which draws with probability by work are a sample.
 
     Parameters
     ----------
     reached, exact : (n,) float64
         Of the stretch of each draw.
-    work : (n,) float64
-        Share of each stretch of the work of all: its probability at every draw.
-    covered : float
-        Share of the work that has been drawn at all.
+    some : Drawn
+        The draws.
 
     Notes
     -----
     The ratio of the two Hansen-Hurwitz estimators. Its variance is that of the residuals
     ``reached - ratio * exact`` (linearisation) between draws, as if these were independent;
     systematic draws are more even over time than that. Student's t has as many degrees of freedom
-    as there are different stretches, less one.
+    as there are different stretches, less one. `WARM_UP` comes on top. There is no interval where
+    they are fewer than `FEWEST`, or one has most of the variance.
 
     Examples
     --------
-    >>> same = np.full(4, 0.25)
-    >>> estimated(np.array([1.0, 2.0, 1.0, 2.0]), np.array([2.0, 4.0, 2.0, 4.0]), same)
-    Estimate(value=0.5, low=0.5, high=0.5)
+    >>> some = Drawn(np.ones((2, 20)), np.full(20, 0.05), 0.5)
+    >>> estimated(np.arange(20.0), 2 * np.arange(20.0), some)
+    Estimate(value=0.5, low=0.49, high=0.51)
     """
     if not exact.any():
-        return Estimate(1.0, 0.0, 1.0)
-    value, error = ratio(reached, exact, work, covered=covered)
+        return Estimate(1.0, None, None)
+    value, error = ratio(reached, exact, some.work, covered=some.covered)
+    squares = ((reached - value * exact) / some.work) ** 2
+    if (
+        some.of_keys
+        or _different(reached, exact, some.work) < FEWEST
+        or squares.max() > MOST * squares.sum()
+    ):
+        return Estimate(value, None, None)
+    error += WARM_UP
     return Estimate(value, max(0.0, value - error), min(1.0, value + error))
 
 
@@ -81,10 +97,15 @@ def ratio(
         return 0.0, 1.0
     value = float((reached / work).sum()) / whole
     number = work.size
-    different = np.unique(np.stack([reached, exact, work]), axis=1).shape[1]
+    different = _different(reached, exact, work)
     if different < 2:
         return value, 1.0
     residuals = (reached - value * exact) / work
     variance = float((residuals**2).sum()) * number / (number - 1) / whole**2
     error = float(stdtrit(different - 1, (1 + LEVEL) / 2)) * np.sqrt(variance * (1.0 - covered))
     return value, float(error)
+
+
+def _different(reached: Floats, exact: Floats, work: Floats) -> int:
+    """Return how many draws met stretches that differ."""
+    return int(np.unique(np.stack([reached, exact, work]), axis=1).shape[1])

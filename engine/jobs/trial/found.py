@@ -124,8 +124,7 @@ def estimated_pair(some: Drawn, reached: Floats, seen: float) -> Pair:
         Outputs of the exact join on all that was drawn.
     """
     recall, importance_recall = (
-        estimated(own, exact, some.work, covered=some.covered)
-        for own, exact in zip(reached, some.exact, strict=True)
+        estimated(own, exact, some) for own, exact in zip(reached, some.exact, strict=True)
     )
     return Pair(importance_recall, recall, seen, (some, reached))
 

@@ -64,6 +64,7 @@ class Narrowing:
             np.array([one.exact for one in counted], float).T,
             np.array([self.stretches[at].work for at in draws]),
             sum(self.stretches[at].work for at in {*draws}),
+            of_keys=self._of_keys,
         )
         seen = self.replays.outputs(draws)
         for cell in cells:
@@ -76,7 +77,8 @@ class Narrowing:
         First those of the screen have more draws, until a quarter may be best; then the best
         quarter has all estimators, splits and memories, and more draws until none may be better
         than the best by more than `CLOSE`; then the best two, until what they reach is known to
-        within `ERROR`. All of that as long as it can be afforded.
+        within `ERROR`, which parts of the keys do not tell. All of that as long as it can be
+        afforded.
         """
         memories = len(memories_of(self.layout, screen.cells))
         quarter = max(BEST, len(screen.cells) // memories // QUARTER) * memories
@@ -89,9 +91,13 @@ class Narrowing:
             last = cells
         several = len(last) > len(memories_of(self.layout, last))
         pair = self._best(last, 2) if several else [*last, *self._next(last)]
-        while self._error(pair) > ERROR and self._go_on(pair, self.left // 4):
+        while not self._is_known(pair) and self._go_on(pair, self.left // 4):
             last = pair
         return last
+
+    @property
+    def _of_keys(self) -> bool:
+        return self.stretches[0].keys is not None
 
     def _go_on(self, cells: Sequence[int], room: int) -> bool:
         """Replay cells on twice as many draws; False if they are one each, or it cannot be done."""
@@ -137,10 +143,13 @@ class Narrowing:
             cells = fewer
         return cells
 
-    def _error(self, cells: Sequence[int]) -> float:
-        """Return half of the width of the widest interval."""
-        widths = [self.known[cell].reached(self.measure) for cell in cells]
-        return max((one.high - one.low) / 2 for one in widths)
+    def _is_known(self, cells: Sequence[int]) -> bool:
+        """Return whether what cells reach is known well enough, or never will be."""
+        found = [self.known[cell].reached(self.measure) for cell in cells]
+        return self._of_keys or all(
+            one.low is not None and one.high is not None and one.high - one.low <= 2 * ERROR
+            for one in found
+        )
 
     def _may_be_best(self, cells: Sequence[int]) -> list[int]:
         """Return with each memory the best, and what may be better by more than `CLOSE`."""

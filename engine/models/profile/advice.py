@@ -228,15 +228,16 @@ def _memories(basis: Evidently, trials: Sequence[dict[str, Any]]) -> list[dict[s
     return found
 
 
-def _interval(predicted: float, replayed: dict[str, float] | None) -> list[float] | None:
-    """Return in what interval a recall is expected, None where replays contradict the model.
+def _interval(predicted: float, replayed: dict[str, float | None] | None) -> list[float] | None:
+    """Return in what interval a recall is expected, None where replays do not confirm the model.
 
     Parameters
     ----------
     predicted : float
         By the model, at most 1.
     replayed : dict or None
-        ``low`` and ``high``: the interval of replays of the model's policy; None without any.
+        ``low`` and ``high``: the interval of replays of the model's policy; None without any, as
+        are these where the replays were too few for one.
 
     Examples
     --------
@@ -246,7 +247,7 @@ def _interval(predicted: float, replayed: dict[str, float] | None) -> list[float
     if replayed is None:
         return None
     low, high = replayed["low"], replayed["high"]
-    if not low - AGREED <= predicted <= high + AGREED:
+    if low is None or high is None or not low - AGREED <= predicted <= high + AGREED:
         return None
     return [min(low, predicted), max(high, predicted)]
 

@@ -46,7 +46,7 @@ def test_what_replays_contradict_is_left_out_without_a_guess_at_why() -> None:
     console = Console(file=io.StringIO(), width=80)
     _print_models([point], console)
     assert console.file.getvalue() == (  # type: ignore[attr-defined]
-        "left out: predictions by age and frequency, which replays contradict\n"
+        "left out: predictions by age and frequency, which replays do not confirm\n"
     )
     content = {"policy": {"estimator": "history"}, "predicted": {"model": "age"}}
     assert _unmet(content) == (
