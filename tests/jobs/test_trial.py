@@ -233,7 +233,7 @@ def test_few_stretches_or_one_that_outweighs_the_others_or_parts_of_keys_predict
     assert 0.4 < low < value < high < 0.6
     of_keys = estimated(reached, exact, some._replace(of_keys=True))
     assert of_keys == (value, None, None)
-    again = np.arange(40) % 19
+    again = np.arange(40) % 15
     assert estimated(reached[again], exact[again], some)[1:] == (None, None)
     exact[0] *= 100
     assert estimated(reached, exact, some)[1:] == (None, None)

@@ -11,7 +11,7 @@ from engine.runtime.scipy_late import stdtrit
 from engine.sampling.stretches.interval import MOST
 
 LEVEL = 0.95
-FEWEST = 20
+FEWEST = 16
 """Different stretches, at least, for an interval: fewer miss the bursts that matter."""
 WARM_UP = 0.01
 """By how much a recall may be wrong as memories are other after a warm-up than in the archive."""
