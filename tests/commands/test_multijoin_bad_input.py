@@ -164,6 +164,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "both": ({**SHED, "method": "eager-nlj"}, r"--method eager-nlj is exact, and a capacity or"),
     "z": (SHED | {"throttle": 1.5}, r"--throttle 1.5 must be more than 0 and at most 1"),
     "capacity": (SHED | {"throttle": None, "capacity": -1}, r"--capacity -1.0 must be more than"),
+    "no capacity": (SHED | {"throttle": None, "capacity": 1e-200}, r"--capacity 1e-200 is so lit"),
     "clock": (SHED | {"clock": "sun"}, r"--clock is 'sun'; choose one of virtual, wall"),
     "wall": (SHED | {"clock": "wall"}, r"--clock wall measures the capacity, and one, or a thr"),
     "no shedding": ({"buffer": 3}, r"buffer is of joins that shed load, and this one sheds none"),

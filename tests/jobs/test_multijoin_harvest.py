@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import multijoin_cases as cases
+import pyarrow as pa
 import pytest
 from multijoin_cases import CASES, NAMES, expected, joined, streams
 from options_given import multijoin_options
@@ -220,3 +221,17 @@ def test_nothing_is_measured_where_nothing_is_compared(tmp_path: Path) -> None:
             ),
             SerialExecutor(),
         )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "shed", [{"capacity": 100}, {"throttle": 0.5, "admission": "conserve"}, {"capacity": 1e-16}]
+)
+def test_adaptations_go_on_where_their_interval_is_nothing_beside_the_time(
+    shed: dict[str, Any],
+) -> None:
+    """An interval of 1 tick, between times of which float64 tells but every eighth apart."""
+    times = [0, 1, 2, 3, 2**55 - 3, 2**55 - 2, 2**55 - 1]
+    own = pa.table({"t": times, "k": [1] * 7})
+    given = {"predicate": "equi:k", "time": "t", "window": 3, "basic_window": 1, "adapt_every": 1}
+    told = multijoin({"a": own, "b": own}, **given | shed).report
+    assert 7 <= told["result"]["outputs"] <= told["exact"]["outputs"] == 25

@@ -11,13 +11,14 @@ from engine.multiway.harvest.layout import Clock
 from engine.multiway.harvest.learner import Learnt, all_scaled_down
 from engine.multiway.harvest.settings import LEAST_THROTTLE, HarvestSettings
 from engine.multiway.streams import MultiStreams
-from engine.runtime.jit import Floats, Integer, Ints, kernel
+from engine.runtime.jit import Floats, Ints, kernel
 
 STEPS = 1 << 12
 """Intervals for which there is room."""
 COMPARED, COUNTED = range(2)
 """What is counted of an interval: comparisons, and outputs that count."""
 _AT, _THROTTLE, _BETA = range(3)
+_NEXT_FLOAT = 1.0 + 2.0**-52
 
 
 class Step(NamedTuple):
@@ -146,6 +147,13 @@ def _forget(adapting: Adapting) -> bool:
 
 
 @kernel
+def _wait(clock: Clock, ticks: int) -> None:
+    """Put off the next adaptation, by the next float64 where so few ticks are none beside it."""
+    at = clock.at[layout.NEXT]
+    clock.at[layout.NEXT] = max(at + ticks, at * _NEXT_FLOAT)
+
+
+@kernel
 def adapt(clock: Clock, adapting: Adapting) -> None:
     """End an interval: set the throttle fraction, record what came, and forget."""
     beta, after = throttle_after(adapting.throttle[0], clock.interval, adapting.boost)
@@ -157,7 +165,7 @@ def adapt(clock: Clock, adapting: Adapting) -> None:
     close(clock, adapting, clock.at[layout.NEXT], beta)
     if not adapting.fixed:
         adapting.throttle[0] = after
-    clock.at[layout.NEXT] += adapting.every
+    _wait(clock, adapting.every)
 
 
 @kernel
@@ -167,14 +175,12 @@ def adapt_again(clock: Clock, adapting: Adapting) -> bool:
     if not adapting.fixed:
         adapting.throttle[0] = throttle_after(before, clock.interval, adapting.boost)[1]
     changes = _forget(adapting)
-    clock.at[layout.NEXT] += adapting.every
+    _wait(clock, adapting.every)
     return bool(changes | (adapting.throttle[0] != before))
 
 
 @kernel
-def empty_intervals(
-    streams: MultiStreams, clock: Clock, order: Ints, t0: int, every: int
-) -> Integer:
+def empty_intervals(streams: MultiStreams, clock: Clock, order: Ints, t0: int, every: int) -> float:
     """Return how many adaptations come one after the other before a tuple comes or is popped."""
     n = clock.n
     until = np.inf
@@ -184,7 +190,7 @@ def empty_intervals(
     if n[layout.ARRIVED] < order.size:
         until = min(until, float(streams.ts[order[n[layout.ARRIVED]]] - t0))
     wait = until - clock.at[layout.NEXT]
-    return np.int64(wait // every) + 1 if 0 <= wait < np.inf else np.int64(0)
+    return wait // every + 1.0 if 0 <= wait < np.inf else 0.0
 
 
 @kernel
@@ -196,4 +202,4 @@ def skip_empty(
     while empty > 0 and changes:
         changes = adapt_again(clock, adapting)
         empty -= 1
-    clock.at[layout.NEXT] += float(empty) * adapting.every
+    clock.at[layout.NEXT] += empty * adapting.every

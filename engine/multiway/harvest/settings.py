@@ -14,6 +14,8 @@ CLOCKS = ("virtual", "wall")
 PROBES = ("scan", "index")
 LEAST_THROTTLE = 0.001
 """z is never less, so that a join that took nothing in an interval can recover."""
+MOST_TICKS = 1e100
+"""Of a comparison, so that those of a tuple are finite."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,11 @@ class HarvestSettings:
             value = getattr(self, name)
             if value is not None and not (value > 0 and math.isfinite(value)):
                 raise SpecError(f"{_option(name)} {value} must be more than 0 and finite")
+        if self.timed and self.cost(0.0, 0) > MOST_TICKS:
+            raise SpecError(
+                f"--capacity {self.capacity} is so little that a comparison takes more than "
+                f"{MOST_TICKS:g} ticks: give more"
+            )
         if self.throttle is not None and not 0 < self.throttle <= 1:
             raise SpecError(f"--throttle {self.throttle} must be more than 0 and at most 1")
         if self.shedding == "random-drop" and self.capacity is None:

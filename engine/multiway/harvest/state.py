@@ -34,7 +34,7 @@ from engine.multiway.harvest.settings import LEAST_THROTTLE, HarvestSettings
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, Windows, arrival_order
 from engine.runtime.errors import SpecError
-from engine.runtime.jit import Floats, Ints
+from engine.runtime.jit import FOREVER, Floats, Ints
 from engine.runtime.randomness import uniforms
 from gpu_kernels.combine import COMBINES
 from gpu_kernels.philox import PURPOSE_SHED, PURPOSE_SHRED
@@ -161,7 +161,8 @@ class HarvestState:
         for stream in range(horizon.size):
             begin = int(admitted.first[stream])
             times = admitted.ts[begin : begin + popped[stream]]
-            gone = int(np.searchsorted(times, int(now) + self._t0 - int(horizon[stream])))
+            oldest = min(FOREVER, int(now) + self._t0 - int(horizon[stream]))
+            gone = int(np.searchsorted(times, oldest))
             admitted.gone[stream] = max(admitted.gone[stream], gone)
 
     def _recorded(self) -> None:
