@@ -18,6 +18,7 @@ from engine.jobs.frame import JobLanes
 from engine.lanes.reader import LaneFiles, lane_batches
 from engine.policies import Value, age
 from engine.replay.settings import ReplaySettings, number_of
+from engine.runtime.errors import SpecError
 
 Curve = tuple[float, ...] | None
 Curves = tuple[Curve, Curve]
@@ -32,7 +33,7 @@ class AgeTask:
     settings: ReplaySettings
     """Windows, importance of an output, and first tick that counts."""
     buckets: int
-    """Of the curves."""
+    """Of the curves, fewer where windows are too long for as many."""
 
 
 class AgeCounts(NamedTuple):
@@ -55,7 +56,7 @@ def count_ages(task: AgeTask) -> AgeCounts:
         *settings.windows,
         settings.combine,
         settings.start_ts,
-        age_buckets=task.buckets,
+        age_buckets=min(task.buckets, *map(age.most_buckets, settings.windows)),
         key_links=None if links is None else links.key_links,
     )
     keys = LaneKeys(join, None, forgets=True) if links is None else FactKeys(links, None)
@@ -105,7 +106,18 @@ def cut_finer(
     """Return AGE's curves cut finer, but those that were given.
 
     A curve that was given stays as it is unless the parameter grain says otherwise.
+
+    Raises
+    ------
+    SpecError
+        If a curve has more buckets than its window may be cut into.
     """
+    for curve, window in zip(curves, windows, strict=True):
+        if curve is not None and len(curve) > age.most_buckets(window):
+            raise SpecError(
+                f"an age curve of {len(curve)} buckets over a window of {window} ticks is more "
+                f"than int64 counts: give at most {age.most_buckets(window)} buckets"
+            )
     buckets = None if grain is None else int(number_of(grain))
     return [
         curve if curve is None or (own is not None and grain is None)

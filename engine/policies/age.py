@@ -17,6 +17,19 @@ FINE = 500
 """Buckets that measured curves are cut into, about."""
 
 
+def most_buckets(window: int) -> int:
+    """Return into how many age buckets a window W may be cut, for int64 to count them times W.
+
+    Examples
+    --------
+    Windows of ten years, in seconds and in nanoseconds:
+
+    >>> most_buckets(315_360_000), most_buckets(315_360_000_000_000_000)
+    (29247127805, 29)
+    """
+    return int(np.iinfo(np.int64).max) // (window + 1)
+
+
 def priorities(curve: Floats) -> Floats:
     """Return the priority of each age bucket.
 
@@ -62,6 +75,7 @@ def refined(curve: tuple[float, ...], window: int, grain: int | None = None) -> 
         W in ticks: with more buckets than that some would have no age.
     grain : int, optional
         Buckets that each bucket is cut into; by default as many as leave `FINE` or fewer in all.
+        Fewer where `most_buckets` says so.
 
     Returns
     -------
@@ -76,7 +90,8 @@ def refined(curve: tuple[float, ...], window: int, grain: int | None = None) -> 
     [1.0, 1.0, 3.0, 3.0]
     """
     if grain is None:
-        grain = max(1, min(FINE, window) // len(curve))
+        grain = min(FINE, window) // len(curve)
+    grain = max(1, min(grain, most_buckets(window) // len(curve)))
     total = sum(curve)
     if grain == 1 or not 0 < total < float("inf"):
         return curve

@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.lanes.profile import LaneProfile, SideProfile
 from engine.policies import Across, Policy, Structure, Value, ValueKind, policy_or_sample
+from engine.policies.age import most_buckets
 from engine.replay.layout import ESTIMATORS, PROBES, ReplayRules
 from engine.runtime.errors import SpecError, chosen
 from engine.runtime.pointers import Pointer, pointer
@@ -171,6 +172,7 @@ class ReplaySettings(PolicySettings):
             return None
         numbers = (number_of(self.parameters[name]) for name in ("counters", "sample", "buckets"))
         counters, sample, buckets = (math.ceil(number) for number in numbers)
+        buckets = min(buckets, *map(most_buckets, self.windows))
         return Terms(self.window_left, self.window_right, self.combine, counters, sample, buckets)
 
     def pool(self, profile: LaneProfile, budget: tuple[int, int]) -> Pool | None:
