@@ -186,3 +186,16 @@ def test_rows_that_are_wrong(folder: Path, capsys: pytest.CaptureFixture[str]) -
     rows = [(t, 1, -1.0) for t in range(5)]
     pq.write_table(table(rows), folder / "right.parquet")
     refused(folder, capsys, r"right.parquet: column i: 5 rows are negative")
+
+
+def test_windows_up_to_a_time_far_from_all_others(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_module, "MOST_WINDOWS", 1000)
+    for side in ("left", "right"):
+        rows = [(-100_000, 1, 1.0), *stream(1)]
+        pq.write_table(table(rows), folder / f"{side}.parquet")
+    message = r"'count\(\*\) every 10' has 10,012 windows from -100000 to 119, and at most 1,000 "
+    refused(folder, capsys, message, aggregate="count(*) every 10")
+    grouped = arguments(folder, aggregate="count(*) by left.k every 10")
+    assert main(grouped) == 0

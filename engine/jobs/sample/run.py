@@ -22,13 +22,17 @@ from engine.lanes.manifest import Prepared
 from engine.options.sample import SampleOptions
 from engine.replay.settings import ReplaySettings
 from engine.report.envelope import Report
+from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, Stages
+from engine.runtime.time_units import instant_text
 from engine.sampling.aggregates import AggregateSpec, LaneAggregates, parse_aggregate
 from engine.sampling.aggregates.estimate import combine
 from engine.sampling.lost import merged
 
 TOTALS = ("count(*)", "sum(importance)")
 """What every sample estimates."""
+MOST_WINDOWS = 1_000_000
+"""Windows of an aggregate without groups, of which those without outputs are listed, too."""
 
 
 class Sampled(NamedTuple):
@@ -58,6 +62,8 @@ def run_sample(
         lanes = _prepared(options, archives, specs, stages)
         if places[0] is not None:
             places[0].has_times(lanes.prepared.time, "ts")
+        span = _span(lanes.prepared, settings)
+        _check_windows(specs, span)
         planner = Planner(options, settings, lanes)
         plan = planner.plan()
         draft = None if places[0] is None else places[0].draft
@@ -79,7 +85,7 @@ def run_sample(
             for files, own in zip(lanes.files, plan.lanes, strict=True)
         ]
         results = stages.mapped("sample", sample_lane, tasks, lanes.rows)
-        tables = _estimated(options, specs, schemas, _span(lanes.prepared, settings), results)
+        tables = _estimated(options, specs, schemas, span, results)
         with stages.timed("commit"):
             timed = [windows_timed(own, lanes.prepared.time) for own in tables[len(TOTALS) :]]
             rows = {} if places[1] is None else write_tables(places[1], timed)
@@ -95,6 +101,22 @@ def run_sample(
         options, settings, lanes, plan, results, (tables[0], tables[1]), aggregates
     )
     return Sampled(report, aggregates)
+
+
+def _check_windows(specs: Sequence[AggregateSpec], span: tuple[int, int] | None) -> None:
+    """Refuse aggregates that would list more windows than fit, as a time far from others makes."""
+    for spec in specs:
+        if span is None or spec.by or not spec.windows.every:
+            continue
+        windows = spec.windows.windows(*span)
+        number = windows.stop - windows.start
+        if number > MOST_WINDOWS:
+            first, last = (instant_text(ticks, spec.unit) for ticks in span)
+            raise SpecError(
+                f"--aggregate {spec.text!r} has {number:,} windows from {first} to {last}, and at "
+                f"most {MOST_WINDOWS:,} are listed: make them longer, leave times far from all "
+                "others out, or group by a column, as only windows with outputs are listed then"
+            )
 
 
 def _prepared(
