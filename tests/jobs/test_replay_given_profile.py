@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from engine.commands import main
@@ -101,6 +104,28 @@ def test_a_profile_of_nothing_is_refused(folder: Path, capsys: pytest.CaptureFix
     capsys.readouterr()
     assert replayed(folder, "--policy age", "nothing.json") == 2
     assert "streams without rows: it tells nothing" in capsys.readouterr().err
+
+
+def test_advice_of_several_joins_is_followed(folder: Path) -> None:
+    for side in ("left", "right"):
+        streams = pq.read_table(folder / f"{side}.parquet")
+        halves = pa.array(np.arange(streams.num_rows) % 2)
+        pq.write_table(streams.append_column("half", halves), folder / f"{side}_halves.parquet")
+    told, report = folder / "halves.json", folder / "report.json"
+    words = where(folder).replace(".parquet", "_halves.parquet") + f" {JOIN} --partition-by half"
+    assert main(f"profile {words} --out {told}".split()) == 0
+    profile = json.loads(told.read_text())
+    profile["advice"]["trials"][0] |= {
+        "policy": "prob", "split": "expected", "estimator": "window",
+        "options": "--policy prob --split expected --estimator window",
+    }  # fmt: skip
+    told.write_text(json.dumps(profile))
+    assert main(f"replay {words} --profile {told} --report {report}".split()) == 0
+    found = json.loads(report.read_text())
+    assert found["lanes"]["groups"] == 2
+    assert found["advice"]["by"] == str(told)
+    assert found["policy"]["name"] == "prob"
+    assert found["policy"]["profile"] is None
 
 
 def test_a_sweep_takes_it_for_age_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
