@@ -73,11 +73,11 @@ class ValueModel(NamedTuple):
     ts: Array
     code: Array
     group: Array
-    state: Array
+    matched: Array
     age: Array
-    """`chain`, `number`, `ts`, `code`, `group`, `state`, `age`: (2, sample) int64. Of a tracked
-    tuple: next in its chain, how many of its side came before, arrival, key, class, state, and the
-    age up to which its exposure is counted."""
+    """`chain`, `number`, `ts`, `code`, `group`, `matched`, `age`: (2, sample) int64. Of a
+    tracked tuple: next in its chain, how many of its side came before, arrival, key, class, its age
+    when it first matched, or 0, and the age up to which its exposure is counted."""
     importance: Array
     free: Array
     base: Array
@@ -126,7 +126,7 @@ def nothing_seen(counters: int, sample: int, buckets: int) -> ValueModel:
         ts=integers(2, sample),
         code=integers(2, sample),
         group=integers(2, sample),
-        state=integers(2, sample),
+        matched=integers(2, sample),
         age=integers(2, sample),
         importance=np.zeros((2, sample)),
         free=np.zeros((2, sample)),

@@ -27,7 +27,7 @@ def _watched(
 ) -> None:
     """Count the exposure of a tracked tuple up to an age, included."""
     buckets = model.table.shape[2]
-    state = model.state[side, at]
+    state = np.int64(model.matched[side, at] > 0)
     begin = model.age[side, at]
     group, share = model.group[side, at], model.share[side, at]
     step = model.n[layout.STEP]
@@ -97,8 +97,11 @@ def match(
             _watched(model, side, at, age, lifetime)
             bucket = (age * buckets) // lifetime
             group, share = model.group[side, at], model.share[side, at]
-            _add(model.matches[side], group, share, model.state[side, at], bucket, 1.0)
-            model.state[side, at] = 1
+            first = model.matched[side, at]
+            state = np.int64(0 < first < age)  # all matches of an instant come in one state
+            _add(model.matches[side], group, share, state, bucket, 1.0)
+            if first == 0:
+                model.matched[side, at] = age
             mine = model.importance[side, at]
             own, free = combined(combine, mine, mine), model.free[side, at]
             seen = combined(combine, mine, importance)
@@ -130,7 +133,7 @@ def _thin_out(model: ValueModel, side: Integer, now: Integer, lifetime: Integer)
             model.ts[side, to] = model.ts[side, at]
             model.code[side, to] = model.code[side, at]
             model.group[side, to] = model.group[side, at]
-            model.state[side, to] = model.state[side, at]
+            model.matched[side, to] = model.matched[side, at]
             model.age[side, to] = model.age[side, at]
             model.importance[side, to] = model.importance[side, at]
             model.free[side, to] = model.free[side, at]
@@ -167,7 +170,7 @@ def track(
     model.ts[side, at] = now
     model.code[side, at] = key
     model.group[side, at] = group
-    model.state[side, at] = 0
+    model.matched[side, at] = 0
     model.age[side, at] = 0
     model.importance[side, at] = importance
     model.free[side, at] = free

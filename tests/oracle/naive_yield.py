@@ -170,7 +170,13 @@ class Watched:
     ) -> None:
         self.item, self.number, self.group, self.share = item, number, group, share
         self.free, self.base = free, base
-        self.state, self.age = 0, 0
+        self.age = 0
+        self.matched: int | None = None  # its age when it first matched
+
+    @property
+    def state(self) -> int:
+        """Return 1 once it has matched."""
+        return int(self.matched is not None)
 
 
 class OfSide:
@@ -292,14 +298,14 @@ class Estimate:
             if ages:
                 multiples = ages[-1] // self.step - (ages[0] - 1) // self.step
                 ticks = float(self.step * multiples)
-                self.share_out(mine.exposure, one, bucket, ticks * one.base)
+                self.share_out(mine.exposure, one, one.state, bucket, ticks * one.base)
         one.age = max(age, one.age)
 
-    def share_out(self, cells: Any, one: Watched, bucket: int, amount: float) -> None:
+    def share_out(self, cells: Any, one: Watched, state: int, bucket: int, amount: float) -> None:
         """Add an amount to the cells of a watched tuple's class and the next."""
-        cells[one.group][one.state][bucket] += (1 - one.share) * amount
+        cells[one.group][state][bucket] += (1 - one.share) * amount
         if one.share > 0:
-            cells[one.group + 1][one.state][bucket] += one.share * amount
+            cells[one.group + 1][state][bucket] += one.share * amount
 
     def match(self, side: int, other: Any, now: int) -> None:
         """Count what an opposite arrival matches."""
@@ -316,8 +322,10 @@ class Estimate:
         for one in meets:
             age = now - one.item.ts
             self.count_up(side, one, age)
-            self.share_out(mine.matches, one, self.bucket(side, age), 1.0)
-            one.state = 1
+            if one.matched is None:
+                one.matched = age
+            earlier = int(one.matched < age)  # the first match was at an earlier instant
+            self.share_out(mine.matches, one, earlier, self.bucket(side, age), 1.0)
             own = combine(self.combine, one.item.imp, one.item.imp)
             seen = combine(self.combine, one.item.imp, other.imp)
             mine.oo += own * own

@@ -91,7 +91,7 @@ class Narrowing:
             last = cells
         several = len(last) > len(memories_of(self.layout, last))
         pair = self._best(last, 2) if several else [*last, *self._next(last)]
-        while not self._is_known(pair) and self._go_on(pair, self.left // 4):
+        while not self._is_known(pair) and self._go_on(pair, self.left // 2):
             last = pair
         return last
 

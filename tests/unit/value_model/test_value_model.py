@@ -14,6 +14,7 @@ from yield_cases import PROBES, lagged, regular
 
 from engine.replay.settings import ReplaySettings
 from engine.runtime.errors import SpecError
+from engine.runtime.streams import StreamBatch
 from engine.value_model.estimate import Estimate, Terms
 from engine.value_model.expected import class_of
 from engine.value_model.layout import COUNTED, nothing_seen
@@ -151,3 +152,14 @@ def test_estimates_are_not_counted_as_memory_but_told(tmp_path: object) -> None:
     lanes = told["lanes"]["replayed"]
     assert told["estimator_memory"] == {"tuples": 64 * lanes, "keys": 128 * lanes}
     assert winnow(folder, policy="prob", out=folder / "b").report["estimator_memory"]["keys"] == 0
+
+
+def test_what_a_tuple_matches_first_is_before_its_first_match_however_many_there_are() -> None:
+    def batch(*times: int) -> StreamBatch:
+        rows = np.arange(len(times))
+        return StreamBatch(np.array(times), rows, np.full(rows.size, 7), np.ones(rows.size))
+
+    estimate = Estimate(Terms(9, 9))
+    estimate.push(batch(0), batch(1, 1, 1, 2))
+    by_state = estimate.memory.matches[0].sum(axis=(0, 2))
+    assert by_state.tolist() == [3.0, 1.0]
