@@ -1,8 +1,9 @@
 """Ctrl-C ends a command soon, whatever compiled code or cluster it waits for.
 
-Python raises `KeyboardInterrupt` in its main thread once that runs Python again, and ends when all
-threads have. Where a kernel takes longer, a thread that waits for the signal undoes what is
-unfinished and ends the process.
+So does SIGTERM, by which schedulers and containers end what runs too long. Python raises
+`KeyboardInterrupt` in its main thread once that runs Python again, and ends when all threads have.
+Where a kernel takes longer, a thread that waits for the signal undoes what is unfinished and ends
+the process.
 """
 
 from __future__ import annotations
@@ -22,9 +23,21 @@ from engine.runtime.work import ANSWERING
 
 GRACE = 1.0
 """Seconds for threads to end by themselves."""
+SIGNALS = signal.SIGINT, signal.SIGTERM
 
 _SIGNAL, _OVER, _LATE = "signal", "over", "late"
 _ENDING = threading.Lock()
+
+
+class _Come:
+    """The signal that has come, which the thread that waits may know first."""
+
+    number: int = signal.SIGINT
+
+
+def _interrupt(number: int, _: object) -> NoReturn:
+    _Come.number = number
+    raise KeyboardInterrupt
 
 
 def end(said: str) -> NoReturn:
@@ -35,32 +48,37 @@ def end(said: str) -> NoReturn:
         sys.stdout.flush()
     with suppress(OSError):
         os.write(2, f"{stopped(said)}\n".encode())
-    os._exit(STOPPED)
+    os._exit(STOPPED - signal.SIGINT + _Come.number)
 
 
 @contextmanager
 def ends_soon(said: str) -> Iterator[None]:
-    """End the process within `GRACE` seconds of Ctrl-C in the block, or at once of a second one.
+    """End the process within `GRACE` seconds of a signal in the block, or at once of a second one.
 
     `said` begins the message. Only for the main thread of a process that is the command's own.
     """
     heard, told = os.pipe()
     os.set_blocking(told, False)
     before = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    terminated = signal.getsignal(signal.SIGTERM)
+    if terminated is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _interrupt)
     threading.Thread(target=_watch, args=(heard, said), daemon=True).start()
     try:
         yield
     finally:
         signal.set_wakeup_fd(before)
+        signal.signal(signal.SIGTERM, terminated)
         os.close(told)
 
 
 def done(status: int) -> int:
-    """Let Ctrl-C cut short what is left to do at the end of a process; return its status."""
+    """Let signals cut short what is left to do at the end of a process; return its status."""
     with suppress(OSError, ValueError):
         sys.stdout.flush()
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, lambda *_: os._exit(status))
+    for own in SIGNALS:
+        if signal.getsignal(own) is not signal.SIG_IGN:
+            signal.signal(own, lambda *_: os._exit(status))
     return status
 
 
@@ -84,6 +102,7 @@ def _next(heard: int, seconds: float | None) -> str:
         if not got:
             os.close(heard)
             return _OVER
-        if got[0] == signal.SIGINT:
+        if got[0] in SIGNALS:
+            _Come.number = got[0]
             return _SIGNAL
     return _LATE

@@ -1,4 +1,4 @@
-"""Ctrl-C ends a command: exit status 130, one line, and nothing half-written."""
+"""Signals end a command: exit status 130 or 143, one line, and nothing half-written."""
 
 from __future__ import annotations
 
@@ -88,7 +88,9 @@ def begin(*words: str) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def ended(command: subprocess.Popen[str], times: int = 1) -> tuple[str, float]:
+def ended(
+    command: subprocess.Popen[str], times: int = 1, by: int = signal.SIGINT
+) -> tuple[str, float]:
     """Interrupt a command and return its standard error and the seconds until it ended.
 
     One that has done its work has nothing to tell, and the signal may find it without Python.
@@ -96,22 +98,23 @@ def ended(command: subprocess.Popen[str], times: int = 1) -> tuple[str, float]:
     begun = time.monotonic()
     for _ in range(times):
         with suppress(ProcessLookupError):
-            os.killpg(command.pid, signal.SIGINT)
+            os.killpg(command.pid, by)
         time.sleep(0.2)
     try:
         _, said = command.communicate(timeout=LONG)
     finally:
         command.kill()
-    assert command.returncode in ([130] if "stopped" in said else [0, -signal.SIGINT])
+    assert command.returncode in ([128 + by] if "stopped" in said else [0, -by])
     return said, time.monotonic() - begun
 
 
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM], ids=lambda own: own.name)
 @pytest.mark.parametrize(
     ("call", "grace", "times"),
     [(THREADS, 1.0, 1), (HERE, 1.0, 1), (THREADS, 10 * LONG, 2), (HERE, 10 * LONG, 2)],
 )
 def test_compiled_code_that_never_ends_is_left(
-    tmp_path: Path, call: str, grace: float, times: int
+    tmp_path: Path, call: str, grace: float, times: int, by: int
 ) -> None:
     script, out = tmp_path / "stuck.py", tmp_path / "made" / "out"
     script.write_text(STUCK.format(rounds=10**13, call=call, grace=grace))
@@ -121,7 +124,7 @@ def test_compiled_code_that_never_ends_is_left(
     assert scratch.is_dir()
     assert "ready" in command.stdout.readline()
     assert out.parent.is_dir()
-    said, _ = ended(command, times)
+    said, _ = ended(command, times, by)
     assert said == f"{COMPILING}winnow stuck: stopped; nothing is left half-written\n"
     assert not scratch.exists()
     assert not out.parent.exists()
