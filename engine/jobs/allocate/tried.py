@@ -54,7 +54,7 @@ def try_memories(job: JobOptions, archives: Archives, lanes: JobLanes) -> Points
     """
     amounts = [divided(Amount(share=share)) for share in SHARES]
     layout = lay_out(job, amounts, archives, lanes)
-    tuples = most_tuples(lanes) // 2
+    tuples = most_tuples(lanes, len(FIRST)) // 2
 
     def tried(wanted: Callable[[Place], bool]) -> list[list[Tried]]:
         own = layout.only(wanted)

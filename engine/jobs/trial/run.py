@@ -37,11 +37,14 @@ from engine.runtime.randomness import uniforms
 from gpu_kernels.philox import PURPOSE_STRETCH
 
 TUPLES = 10_000_000
-"""Tuples that the candidates of a trial replay together, at most, unless `TUPLES_A_ROW` is more.
-They count by the time that they take: see `replays.WEIGHTS` and `stretches.FEWEST`. Of more, it
-takes less to compile the kernels of all kinds than the one for all, which is slower."""
+"""Tuples for each memory that the candidates of a trial replay together, at most, unless
+`TUPLES_A_ROW` is more. They count by the time that they take: see `replays.WEIGHTS` and
+`stretches.FEWEST`."""
 TUPLES_A_ROW = 4
-"""The same for each tuple of the archives."""
+"""The same for each tuple of the archives, with all memories."""
+COMMON = 40_000_000
+"""Of more, it takes less to compile the kernels of all kinds than the one for all, which is
+slower."""
 EVERY = 4_000_000
 """Tuples that all candidates may replay together, for each memory, to be replayed on everything."""
 SCREENING = 2
@@ -58,9 +61,9 @@ DUEL = WEIGHTS[FAVOURED[0]] + TAUGHT + 1
 """What the favoured and another candidate count as."""
 
 
-def most_tuples(lanes: JobLanes) -> int:
-    """Return what the candidates of a trial replay together, at most, by default."""
-    return max(TUPLES, TUPLES_A_ROW * sum(lanes.rows))
+def most_tuples(lanes: JobLanes, memories: int) -> int:
+    """Return what the candidates of a trial of so many memories replay at most, by default."""
+    return max(TUPLES * memories, TUPLES_A_ROW * sum(lanes.rows))
 
 
 def run_trial(
@@ -114,16 +117,16 @@ class _Rounds:
         tuples: int | None,
         also: Callable[[Candidate], bool] | None,
     ) -> None:
-        self._tuples = most_tuples(lanes) if tuples is None else tuples
-        self._layout = layout if self._tuples <= TUPLES else layout.by_own_kernels()
+        self._every = list(range(len(layout.places)))
+        self._memories = len(memories_of(layout, self._every))
+        self._tuples = most_tuples(lanes, self._memories) if tuples is None else tuples
+        self._layout = layout if self._tuples <= COMMON else layout.by_own_kernels()
         self._lanes, self._measure = lanes, measure
         self._rows = sum(lanes.rows)
         self._cost = sum(cost_of(rows) for rows in lanes.rows)
         self._replays = Replays(self._layout, lanes)
         self._also = also
         self._start = float(uniforms(seed, PURPOSE_STRETCH, 0, np.zeros(1, np.int64))[0])
-        self._every = list(range(len(layout.places)))
-        self._memories = len(memories_of(layout, self._every))
         self._screens = screens(layout)
         self._sampled: str | None = None
 
