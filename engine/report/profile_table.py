@@ -56,7 +56,8 @@ def _print_advice(trials: list[dict[str, Any]], console: Console) -> None:
     title = f"advice by short replays: {NAMES[measure]}"
     headings = ("memory", "tuples", "best", "reaches", "next", "its")
     console.print(table_of(headings, rows, title, texts=(2, 4)))
-    console.print(f"tried: {tried_on(trials[0])}")
+    most = max(trials, key=lambda one: one["candidates"])  # one memory may stand for all
+    console.print(f"tried: {tried_on(most)}")
     for one in trials:
         doubtful = doubt(one)
         if doubtful is not None:
