@@ -180,10 +180,11 @@ def summary_of(lines: list[dict[str, Any]]) -> dict[str, Any]:
         }  # fmt: skip
         if short := [one for line in own for one in line["short"]]:
             reached = [one["ratio"] for one in short]
-            told = [one["covered"] for one in short if one["covered"] is not None]
+            drawn = [one["covered"] for one in short if not one["whole"]]
+            told = [covered for covered in drawn if covered is not None]
             found[kind] |= {
                 "short_median": median(reached), "short_least": min(reached),
-                "short_intervals": len(told), "short_covered": sum(told),
+                "short_drawn": len(drawn), "short_intervals": len(told), "short_covered": sum(told),
             }  # fmt: skip
     return found
 

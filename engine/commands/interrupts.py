@@ -17,14 +17,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn
 
-from engine.commands.at_once import STOPPED, stopped
+from engine.commands.at_once import stopped
 from engine.runtime.disk import undo_unfinished
 from engine.runtime.work import ANSWERING
 
 GRACE = 1.0
 """Seconds for threads to end by themselves."""
-SIGNALS = signal.SIGINT, signal.SIGTERM
-
+_SIGNALS = signal.SIGINT, signal.SIGTERM
 _SIGNAL, _OVER, _LATE = "signal", "over", "late"
 _ENDING = threading.Lock()
 
@@ -48,7 +47,7 @@ def end(said: str) -> NoReturn:
         sys.stdout.flush()
     with suppress(OSError):
         os.write(2, f"{stopped(said)}\n".encode())
-    os._exit(STOPPED - signal.SIGINT + _Come.number)
+    os._exit(128 + _Come.number)
 
 
 @contextmanager
@@ -60,15 +59,16 @@ def ends_soon(said: str) -> Iterator[None]:
     heard, told = os.pipe()
     os.set_blocking(told, False)
     before = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-    terminated = signal.getsignal(signal.SIGTERM)
-    if terminated is signal.SIG_DFL:
+    is_ours = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if is_ours:
         signal.signal(signal.SIGTERM, _interrupt)
     threading.Thread(target=_watch, args=(heard, said), daemon=True).start()
     try:
         yield
     finally:
         signal.set_wakeup_fd(before)
-        signal.signal(signal.SIGTERM, terminated)
+        if is_ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.close(told)
 
 
@@ -76,7 +76,7 @@ def done(status: int) -> int:
     """Let signals cut short what is left to do at the end of a process; return its status."""
     with suppress(OSError, ValueError):
         sys.stdout.flush()
-    for own in SIGNALS:
+    for own in _SIGNALS:
         if signal.getsignal(own) is not signal.SIG_IGN:
             signal.signal(own, lambda *_: os._exit(status))
     return status
@@ -102,7 +102,7 @@ def _next(heard: int, seconds: float | None) -> str:
         if not got:
             os.close(heard)
             return _OVER
-        if got[0] in SIGNALS:
+        if got[0] in _SIGNALS:
             _Come.number = got[0]
             return _SIGNAL
     return _LATE

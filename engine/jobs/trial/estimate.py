@@ -74,12 +74,9 @@ def estimated(reached: Floats, exact: Floats, some: Drawn) -> Estimate:
     if not exact.any():
         return Estimate(1.0, None, None)
     value, error = ratio(reached, exact, some.work, covered=some.covered)
-    squares = ((reached - value * exact) / some.work) ** 2
-    if (
-        some.of_keys
-        or _different(reached, exact, some.work) < FEWEST
-        or squares.max() > MOST * squares.sum()
-    ):
+    squares = _squares(value, reached, exact, some.work)
+    few = _different(reached, exact, some.work) < FEWEST
+    if some.of_keys or few or squares.max() > MOST * squares.sum():
         return Estimate(value, None, None)
     error += WARM_UP
     return Estimate(value, max(0.0, value - error), min(1.0, value + error))
@@ -100,10 +97,15 @@ def ratio(
     different = _different(reached, exact, work)
     if different < 2:
         return value, 1.0
-    residuals = (reached - value * exact) / work
-    variance = float((residuals**2).sum()) * number / (number - 1) / whole**2
+    squares = _squares(value, reached, exact, work)
+    variance = float(squares.sum()) * number / (number - 1) / whole**2
     error = float(stdtrit(different - 1, (1 + LEVEL) / 2)) * np.sqrt(variance * (1.0 - covered))
     return value, float(error)
+
+
+def _squares(value: float, reached: Floats, exact: Floats, work: Floats) -> Floats:
+    """Return the squares of the draws' residuals."""
+    return ((reached - value * exact) / work) ** 2
 
 
 def _different(reached: Floats, exact: Floats, work: Floats) -> int:

@@ -11,7 +11,7 @@ from rich.console import Console
 import winnow
 from engine.report.answers import answers_of
 from engine.report.join_tables import _unmet
-from engine.report.profile_table import _print_models
+from engine.report.profile_table import _print_advice, _print_models
 
 
 def test_an_estimate_that_reads_files_again_says_so() -> None:
@@ -52,3 +52,20 @@ def test_what_replays_contradict_is_left_out_without_a_guess_at_why() -> None:
     assert _unmet(content) == (
         "the age model does not fit these streams, as this replay shows: its prediction is left out"
     )
+
+
+def test_a_profile_tells_how_many_candidates_were_tried_with_the_memory_that_stands_for_all() -> (
+    None
+):
+    recall = {"value": 0.5, "low": None, "high": None}
+    trial = {
+        "memory": "1%", "tuples": {"left": 1, "right": 1}, "policy": "yield", "split": "pooled",
+        "options": "--policy yield --split pooled", "measure": "recall", "recall": recall,
+        "next": None, "candidates": 2, "stretches": 3, "sampled": "keys", "whole": True,
+        "outputs": 1_000,
+    }  # fmt: skip
+    console = Console(file=io.StringIO(), width=80)
+    _print_advice([trial, trial | {"memory": "5%", "candidates": 9}], console)
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "tried: 9 candidates on 3 parts of the archive's keys" in said
+    assert "50.00 % on these only" in said
