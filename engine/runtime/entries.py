@@ -5,8 +5,9 @@ machine code, with two wrappers and a file in the cache. Nobody calls most of ou
 a function that compiled code calls is a *part*: its LLVM code goes as it is into the entry that
 needs it, is optimised there once, and is kept with it.
 
-Fields of named tuples may be constants of their type (``FIXED``): branches on them are decided
-before types are inferred, so an entry contains only what its own case needs.
+Parts take named tuples by reference (`engine.runtime.references`). Their fields may be constants of
+their type (``FIXED``): branches on them are decided before types are inferred, so an entry contains
+only what its own case needs.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from numba.core import codegen, types
 from numba.core.caching import FunctionCache
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.compiler_machinery import register_pass
+from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 from numba.core.types.misc import unliteral
@@ -35,6 +36,7 @@ from engine.runtime.entry_cache import CACHE, SHIPPED, EntryCache
 from engine.runtime.interpreted import CALL, interpret
 from engine.runtime.kept import COMPILED
 from engine.runtime.passes import calls_parts, fixed_fields, passes
+from engine.runtime.references import ReferToTuples, UnpackReferences
 from engine.runtime.skipped_imports import skip_blas
 from engine.runtime.source import PACKAGES
 from engine.runtime.translated import NotInterpretedError
@@ -138,10 +140,11 @@ class _PartLowering(NativeLowering):  # type: ignore[misc]
 
 class _PartCompiler(CompilerBase):  # type: ignore[misc]
     lowering: type[NativeLowering] = _PartLowering
+    references: type[FunctionPass] = UnpackReferences
 
     def define_pipelines(self) -> list[Any]:
         """Return numba's, with fixed fields and the lowering of this class."""
-        return [passes(self.state, self.lowering)]
+        return [passes(self.state, self.lowering, self.references)]
 
 
 class _Part(CPUDispatcher):  # type: ignore[misc]
@@ -157,6 +160,7 @@ class _Part(CPUDispatcher):  # type: ignore[misc]
 
 class _EntryCompiler(_PartCompiler):
     lowering = _EntryLowering
+    references = ReferToTuples
     where = CACHE
 
     def __init__(self, *given: Any) -> None:  # noqa: ANN401 - numba's

@@ -14,7 +14,7 @@ from numba.core.compiler_machinery import FunctionPass, PassManager, register_pa
 from numba.core.ir_utils import get_definition, guard
 from numba.core.targetconfig import TargetConfig
 from numba.core.typed_passes import NativeLowering
-from numba.core.untyped_passes import DeadBranchPrune
+from numba.core.untyped_passes import DeadBranchPrune, ReconstructSSA
 
 _compared = TargetConfig.__eq__
 
@@ -79,12 +79,16 @@ class _Passes(PassManager):  # type: ignore[misc]
             own.run_finalizer(state)
 
 
-def passes(state: Any, lowering: type[NativeLowering]) -> PassManager:  # noqa: ANN401 - numba's
+def passes(
+    state: Any, lowering: type[NativeLowering], references: type[FunctionPass]  # noqa: ANN401 - numba's
+) -> PassManager:  # fmt: skip
     """Return numba's passes, with fixed fields and a lowering of our own."""
     found = _Passes("nopython")
     for own, meaning in DefaultPassBuilder.define_nopython_pipeline(state).passes:
         if own is DeadBranchPrune:
             found.add_pass(_FixedFields, "write constants of types for fields")
+        if own is ReconstructSSA:
+            found.add_pass(references, "pass named tuples by reference")
         found.add_pass(lowering if own is NativeLowering else own, meaning)
     found.finalize()
     return found
