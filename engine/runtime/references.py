@@ -132,14 +132,17 @@ class _Assignments(FunctionPass):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class ReferToTuples(_Assignments):
-    """Makes references of an entry's arguments that are named tuples."""
+    """Makes references of an entry's arguments that are named tuples, unless it makes arrays.
+
+    What makes arrays makes tuples of them too, which are values, as a variable's others are then.
+    """
 
     _name = "refer_to_tuples"
 
     def _before(self, state: Any, line: ir.Assign) -> list[tuple[str, Any]]:  # noqa: ANN401
         known, given, scope, loc = state.func_ir, line.value, line.target.scope, line.loc
         if isinstance(given, ir.Arg):
-            if not isinstance(state.args[given.index], BaseNamedTuple):
+            if state.flags.nrt or not isinstance(state.args[given.index], BaseNamedTuple):
                 return []
             refer, whole = f"$refer_{given.name}", f"$whole_{given.name}"
             made = ir.Expr.call(ir.Var(scope, refer, loc), [ir.Var(scope, whole, loc)], (), loc)
