@@ -42,8 +42,9 @@ from engine.runtime.source import PACKAGES
 from engine.runtime.translated import NotInterpretedError
 from gpu_kernels.portable import register_on_cpu
 
-_LEVEL_OF_CASES = 1
-"""LLVM's level, of entries of which there is one for each case: no slower than at level 3."""
+_LEVEL_OF_CASES, _LEVEL_OF_CALLS = 1, 2
+"""LLVM's levels: of entries of which there is one for each case, no slower than at level 3, and of
+those that call their parts, of which level 2 takes some in."""
 PATIENCE = 2_000_000
 """Steps of loops that a process interprets of a kernel before it compiles it; fewer, where more are
 expected (`Compilations.expecting`)."""
@@ -56,7 +57,7 @@ class _Library(codegen.JITCodeLibrary):  # type: ignore[misc]
     level: int | None = None
     """LLVM's, if it is not numba's."""
     calls = False
-    """Whether parts are called: compiled several times as fast, and run several times as slow."""
+    """Whether parts are called, if LLVM finds that better: one entry then serves for all cases."""
 
     def _optimize_final_module(self) -> None:
         if self.calls:
@@ -110,7 +111,9 @@ class _EntryLowering(NativeLowering):  # type: ignore[misc]
     def run_pass(self, state: Any) -> bool:  # noqa: ANN401 - numba's
         state.library = _Library(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.calls = any(map(calls_parts, state.args))
-        if state.library.calls or any(map(fixed_fields, state.args)):
+        if state.library.calls:
+            state.library.level = _LEVEL_OF_CALLS
+        elif any(map(fixed_fields, state.args)):
             state.library.level = _LEVEL_OF_CASES
         state.library.enable_object_caching()
         return bool(super().run_pass(state))
