@@ -2,7 +2,7 @@
 
 A kernel of a kind takes seconds to compile, and a trial would need ten of them. The one for all
 decides at every step what the others know as they are compiled, and calls what they contain: it
-takes as long to compile as three of them, and runs several times as long. All are compiled from the
+takes as long to compile as two of them, and runs up to twice as long. All are compiled from the
 same source, and their rows are equal. A process begins by interpreting it, whichever it is.
 """
 
@@ -17,7 +17,7 @@ from engine.runtime.deferred import LEFT
 from engine.runtime.jit import NEVER
 from gpu_kernels.pool import Pool, no_pool
 
-TUPLES = 5_000_000
+TUPLES = 50_000_000
 """Of a kind that a process replays by the kernel for all before the kind's own is compiled: for so
 many the kernel for all takes longer by about what compiling takes."""
 FEW = 20_000
@@ -25,7 +25,7 @@ FEW = 20_000
 longer to load."""
 KINDS = 2
 """Own kernels of so many kinds take less time to compile than the kernel for all."""
-LANE_TUPLES = 500_000
+LANE_TUPLES = 5_000_000
 """Lanes of more never begin with it where it may not be compiled."""
 _REPLAYED: Counter[tuple[type, bool]] = Counter()
 _ASKED: dict[tuple[Any, ...], tuple[int, bool]] = {}

@@ -58,12 +58,6 @@ class TrialLayout(NamedTuple):
         ]
         return self._replace(places=places, cells=cells)
 
-    def by_own_kernels(self) -> TrialLayout:
-        """Return the cells, each replayed by the kernel of its policy's kind."""
-        return self._replace(
-            cells=[[cell._replace(spares=False) for cell in own] for own in self.cells]
-        )
-
 
 def lay_out(
     base: JobOptions,

@@ -42,9 +42,6 @@ TUPLES = 10_000_000
 `stretches.FEWEST`."""
 TUPLES_A_ROW = 4
 """The same for each tuple of the archives, with all memories."""
-COMMON = 40_000_000
-"""Of more, it takes less to compile the kernels of all kinds than the one for all, which is
-slower."""
 EVERY = 4_000_000
 """Tuples that all candidates may replay together, for each memory, to be replayed on everything."""
 SCREENING = 2
@@ -120,7 +117,7 @@ class _Rounds:
         self._every = list(range(len(layout.places)))
         self._memories = len(memories_of(layout, self._every))
         self._tuples = most_tuples(lanes, self._memories) if tuples is None else tuples
-        self._layout = layout if self._tuples <= COMMON else layout.by_own_kernels()
+        self._layout = layout
         self._lanes, self._measure = lanes, measure
         self._rows = sum(lanes.rows)
         self._cost = sum(cost_of(rows) for rows in lanes.rows)
