@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.exact.combine import combined, neumaier
-from engine.runtime.jit import Floats, Integer, Ints, jit, nth
+from engine.runtime.jit import Floats, Integer, Ints, jit, nth, patient
 
 BLOCK = 512
 # Places in the int64 vector that a batch leaves to the next, and the entries of the work list.
@@ -182,6 +182,7 @@ def count_ages(
             head = link[nth(2 * (head & mask))]
 
 
+@patient
 @jit
 def run_batch(
     left_ts: Ints, left_ids: NDArray[np.int32], left_importance: Floats, right_ts: Ints,

@@ -187,7 +187,7 @@ def _probe_right(
     return True
 
 
-@patient(14_000_000)
+@patient
 @kernel
 def replay(
     rules: ReplayRules, left_memory: Memory, right_memory: Memory, keys: Records,

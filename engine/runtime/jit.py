@@ -24,6 +24,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 NEVER = os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}
 """Whether nothing is compiled: kernels are the functions that they are written as."""
+_LONG = 14_000_000
+"""Steps that take about as long as to compile such a kernel."""
 nth = np.uint64
 """An index as compiled code takes it: unsigned, which spares the test for one from the end."""
 NONE = -1
@@ -59,14 +61,13 @@ def kernel(function: F) -> F:
     return jit(function, _nrt=False, forceinline=True)
 
 
-def patient(steps: int) -> Callable[[F], F]:
-    """Have a kernel that takes long to compile interpreted for more steps (`entries.PATIENCE`)."""
+def patient(function: F) -> F:
+    """Have a kernel that trials need, and that takes long to compile, interpreted for more steps.
 
-    def mark(function: F) -> F:
-        function.patience = steps  # type: ignore[attr-defined]
-        return function
-
-    return mark
+    See `engine.runtime.entries.PATIENCE`.
+    """
+    function.patience = _LONG  # type: ignore[attr-defined]
+    return function
 
 
 def outlined(function: F) -> F:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.runtime.jit import Integer, kernel, nth, prefetch
+from engine.runtime.jit import Integer, kernel, nth, patient, prefetch
 from engine.value_model import layout
 from engine.value_model.expected import (
     bin_of,
@@ -183,6 +183,7 @@ def _hasten(model: ValueModel, own: SideBatch, at: Integer) -> None:
         prefetch(model.cells, layout.CELL * home_of(model, own.key[nth(at + _AHEAD)]))
 
 
+@patient
 @kernel
 def observe(
     model: ValueModel, join: Join, left: SideBatch, right: SideBatch, refitted: bool

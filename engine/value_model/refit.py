@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.runtime.jit import Integer, jit, kernel
+from engine.runtime.jit import Integer, jit, kernel, patient
 from engine.value_model import layout
 from engine.value_model.expected import find_level, sum_up
 from engine.value_model.hazards import fit
@@ -115,4 +115,4 @@ def _refit(model: ValueModel, lifetimes: tuple[int, int], combine: int) -> None:
                 model.table[side, s, b] = best_rate(hazard, s, b, reward, time)
 
 
-refit = jit(_refit)
+refit = patient(jit(_refit))
