@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.facts.key_links import no_key_links
 from engine.jobs.sweep.cells import Cell
-from engine.policies import age
+from engine.policies import Structure, age
 from engine.replay.allocate import Ready
 from engine.replay.lane import LaneReplay
 from engine.runtime.beside import BESIDE
@@ -21,17 +21,23 @@ from engine.value_model.estimate import Estimate, Part, Valued
 
 def compile_for(cells: Sequence[Cell], *, through_facts: bool) -> None:
     """Have kernels compiled, or loaded: each replays a tuple that nobody keeps."""
-    kinds = {(own.settings.structure, own.settings.pooled): own for own in cells if not own.spares}
+    kinds = {_kind(own): own for own in cells}
     terms = {own.settings.terms for own in cells if own.settings.terms is not None}
     needed: list[Callable[[], None]] = [
         partial(_replay_one, cell, through_facts=through_facts) for cell in kinds.values()
     ]
-    if not through_facts and kinds:
+    if not through_facts:
         needed += [partial(_estimate_one, Estimate(own)) for own in terms]
     if needed:
         with ThreadPoolExecutor(BESIDE.most, **as_here()) as threads:
             for begun in [threads.submit(one) for one in needed]:
                 begun.result()
+
+
+def _kind(cell: Cell) -> tuple[Structure, bool] | None:
+    """Return what kernel a cell is replayed by: that of its kind, or the one for all (None)."""
+    own = cell.settings
+    return None if cell.spares else (own.structure, own.pooled)
 
 
 def _batch(tuples: int) -> StreamBatch:
@@ -42,6 +48,7 @@ def _batch(tuples: int) -> StreamBatch:
 def _replay_one(cell: Cell, *, through_facts: bool) -> None:
     replay = LaneReplay(
         cell.settings, cell.profile, (0, 0), curves=age.as_arrays(cell.curves), emit=False,
+        spares=cell.spares,
         key_links=(no_key_links(), no_key_links()) if through_facts else None,
     )  # fmt: skip
     left, right, drawn = _batch(1), _batch(0), (np.zeros(1), np.zeros(0))
