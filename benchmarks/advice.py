@@ -38,7 +38,8 @@ from engine.jobs.bound.task import bound_lanes, bound_settings, one_memory
 from engine.jobs.frame import open_job, prepare_job
 from engine.jobs.lane_stats import peaks_of
 from engine.jobs.split import shared_memories
-from engine.jobs.sweep.task import ExactCounter, replay_cells
+from engine.jobs.sweep.exact_counter import ExactCounter
+from engine.jobs.sweep.task import replay_cells
 from engine.jobs.trial import candidates
 from engine.jobs.trial.layout import lay_out
 from engine.jobs.trial.run import TUPLES_A_ROW, run_trial

@@ -26,8 +26,9 @@ from gpu_kernels.pool import Pool, pool_of
 
 UNLIMITED = np.iinfo(np.int64).max
 _ALWAYS = np.iinfo(np.int64).min
-STEPS, STEPS_LEARNING = 15, 100
-"""Of a tuple, at least: under most policies, and under those that learn from all that arrives."""
+_STEPS, _STEPS_AGED, _STEPS_POOLED, _STEPS_LEARNING = 20, 50, 60, 250
+"""Of a tuple: under most policies, those that rank by age, those whose tuples compare across sides
+by what they yield, and those that learn from all that arrives."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,8 +163,12 @@ class ReplaySettings(PolicySettings):
 
     @property
     def steps(self) -> int:
-        """Steps of loops that a tuple takes in a kernel, at least."""
-        return STEPS if self.terms is None else STEPS_LEARNING
+        """Steps of loops that a tuple takes in a kernel, about."""
+        if self.terms is not None:
+            return _STEPS_LEARNING
+        if self.structure is Structure.AGED:
+            return _STEPS_AGED
+        return _STEPS_POOLED if self.pooled and self._is_calibrated else _STEPS
 
     @property
     def terms(self) -> Terms | None:
@@ -175,13 +180,18 @@ class ReplaySettings(PolicySettings):
         buckets = min(buckets, *map(most_buckets, self.windows))
         return Terms(self.window_left, self.window_right, self.combine, counters, sample, buckets)
 
+    @property
+    def _is_calibrated(self) -> bool:
+        """Whether tuples compare across sides by what others of their kind have yielded."""
+        return self.the_policy.across in (Across.BY_VALUE, Across.CORRECTED)
+
     def pool(self, profile: LaneProfile, budget: tuple[int, int]) -> Pool | None:
         """Return the memory of both sides of a lane; None if each has its own."""
         if not self.pooled:
             return None
         return pool_of(
             sum(budget),
-            calibrated=self.the_policy.across in (Across.BY_VALUE, Across.CORRECTED),
+            calibrated=self._is_calibrated,
             corrected=self.the_policy.across is Across.CORRECTED,
             unit=max(side.mean_importance for side in profile),
             by_importance=self._ties_by_importance,

@@ -32,7 +32,7 @@ class _Left:
 
     def is_some(self) -> bool:
         """Return whether kernels are interpreted without numba."""
-        return self.steps > 0 and not COMPILED.always
+        return self.steps > 0 and not COMPILED.is_all
 
 
 LEFT = _Left()
@@ -100,6 +100,7 @@ class Deferred:
             raise NotInterpretedError("it has much to do")
         found, steps = interpret(self, given, fast=True, most=max(0, LEFT.steps))
         LEFT.steps -= steps + CALL
+        COMPILED.take(steps + CALL)
         return found
 
     def __reduce__(self) -> str:

@@ -46,7 +46,7 @@ _LEVEL_OF_CASES, _LEVEL_OF_CALLS = 1, 2
 """LLVM's levels: of entries of which there is one for each case, no slower than at level 3, and of
 those that call their parts, of which level 2 takes some in."""
 PATIENCE = 2_000_000
-"""Steps of loops that a process interprets of a kernel before it compiles it; fewer, where more are
+"""Steps of loops that a process interprets of a kernel before it compiles it; none, where many are
 expected (`Compilations.expecting`)."""
 
 
@@ -232,8 +232,8 @@ class Entry(CPUDispatcher):  # type: ignore[misc]
 
     def _compile_for_args(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - numba's
         """Return what is called for arguments for which nothing has been compiled so far."""
-        spared = self._steps + COMPILED.expected < self.patience
-        if self._ways and not (named or COMPILED.always) and spared:
+        spared = self._steps < self.patience and not COMPILED.is_all
+        if self._ways and spared and not named:
             self._types_active_call.clear()
             if not self.is_there(*given):
                 return self._interpreted
@@ -249,6 +249,7 @@ class Entry(CPUDispatcher):  # type: ignore[misc]
                 self._ways = [way for way in self._ways if way != fast]
             else:
                 self._steps += steps + CALL
+                COMPILED.take(steps + CALL)
                 return found
         return self(*given)
 

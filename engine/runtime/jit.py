@@ -19,13 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.runtime.deferred import Deferred, Intrinsic
+from engine.runtime.kept import LONG
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 NEVER = os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}
 """Whether nothing is compiled: kernels are the functions that they are written as."""
-_LONG = 14_000_000
-"""Steps that take about as long as to compile such a kernel."""
 nth = np.uint64
 """An index as compiled code takes it: unsigned, which spares the test for one from the end."""
 NONE = -1
@@ -66,7 +65,7 @@ def patient(function: F) -> F:
 
     See `engine.runtime.entries.PATIENCE`.
     """
-    function.patience = _LONG  # type: ignore[attr-defined]
+    function.patience = LONG  # type: ignore[attr-defined]
     return function
 
 

@@ -63,6 +63,10 @@ def kernel_cache() -> Path | None:
     return None
 
 
+LONG = 14_000_000
+"""Steps of loops that take about as long as to compile the kernels of a replay."""
+
+
 class Compilations:
     """Counts the kernels that this process compiles, and tells of it once if it is to.
 
@@ -76,7 +80,7 @@ class Compilations:
         Whether nothing is interpreted (`engine.runtime.interpreted`), as ``$WINNOW_COMPILE`` is
         ``always``.
     expected : int
-        Steps of loops that what runs is expected to take of a kernel, about.
+        Steps of loops that what runs is still expected to take, about.
     tell : callable or None
         Gets a line before the first kernel is compiled, and a line if they cannot be kept.
     """
@@ -85,7 +89,7 @@ class Compilations:
         self.names: list[str] = []
         self.seconds = 0.0
         self.always = os.environ.get("WINNOW_COMPILE", "").strip() == "always"
-        self.expected = 0
+        self._expected = self._taken = 0
         self.tell: Callable[[str], None] | None = None
         self._lock = threading.Lock()
         self._told: set[str] = set()
@@ -105,15 +109,31 @@ class Compilations:
     @contextmanager
     def expecting(self, steps: int) -> Iterator[None]:
         """Expect so many more steps in the block: what needs them is not interpreted first."""
-        self._expect(steps)
+        with self._lock:
+            self._expected += steps
+            before = self._taken
         try:
             yield
         finally:
-            self._expect(-steps)
+            with self._lock:
+                self._expected -= steps
+                of_block = min(steps, max(0, self._taken - before))
+                self._taken = self._taken - of_block if self._expected else 0
 
-    def _expect(self, steps: int) -> None:
+    def take(self, steps: int) -> None:
+        """Note that steps have been interpreted: so many fewer are to come."""
         with self._lock:
-            self.expected += steps
+            self._taken += steps if self._expected else 0
+
+    @property
+    def expected(self) -> int:
+        """See above."""
+        return max(0, self._expected - self._taken)
+
+    @property
+    def is_all(self) -> bool:
+        """Whether no kernel is interpreted: so is asked for, or as much is expected."""
+        return self.always or self.expected >= LONG
 
     def not_kept(self, folder: str, error: OSError) -> None:
         """Tell that what was compiled cannot be written."""

@@ -109,11 +109,15 @@ class Estimate:
         refitted = False
         while not observe(model, self._join, left, right, refitted):
             parts.append(Part(int(model.n[LEFT_AT]), int(model.n[RIGHT_AT]), table))
-            refit(model, self._lifetimes, self._join.combine)
+            self.refit()
             table = model.table.copy()
             refitted = True
         parts.append(Part(left.ts.size, right.ts.size, table))
         return parts
+
+    def refit(self) -> None:
+        """Recompute what is derived from the counts, for the arrivals from here on."""
+        refit(self._model, self._lifetimes, self._join.combine)
 
 
 def side_of(batch: StreamBatch) -> SideBatch:

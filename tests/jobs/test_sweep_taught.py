@@ -9,14 +9,14 @@ import pytest
 from test_trial import bursty, opened
 
 from engine.jobs.sweep.cells import Cell
-from engine.jobs.sweep.compiled import compile_for
-from engine.jobs.sweep.task import replay_cells
+from engine.jobs.sweep.task import compile_for, replay_cells
 from engine.jobs.trial.lead_in import beginning, taught
 from engine.jobs.trial.replays import TAUGHT, WEIGHTS, Replays
 from engine.lanes.reader import LaneFiles, whole_lane
-from engine.policies import age
+from engine.policies import Structure, age
 from engine.replay.lane import LaneReplay
 from engine.runtime.streams import StreamBatch
+from engine.value_model.estimate import Estimate
 
 
 def cut(batch: StreamBatch, tick: int) -> tuple[StreamBatch, StreamBatch]:
@@ -87,7 +87,8 @@ def test_all_kinds_of_cells_can_be_compiled_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, through_facts: bool
 ) -> None:
     cells = opened(bursty(tmp_path, 500)).laid_out("12").cells[0]
-    replayed = []
+    replayed: list[Structure] = []
+    estimated: list[object] = []
     push = LaneReplay.push
 
     def noted(self: LaneReplay, *given: object) -> object:
@@ -95,8 +96,10 @@ def test_all_kinds_of_cells_can_be_compiled_for(
         return push(self, *given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(LaneReplay, "push", noted)
+    monkeypatch.setattr(Estimate, "refit", lambda self: estimated.append(self))
     compile_for(cells, through_facts=through_facts)
     assert len(replayed) == 1  # by the kernel for all policies
+    assert len(estimated) == (not through_facts)
     replayed.clear()
     own = [cell._replace(spares=False) for cell in cells]
     compile_for(own, through_facts=through_facts)

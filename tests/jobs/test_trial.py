@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +19,8 @@ from thorough import guards, repeats
 
 from engine.jobs.allocate.tried import FIRST, SHARES, try_memories
 from engine.jobs.frame import Archives, JobLanes, open_job, prepare_job
-from engine.jobs.sweep.task import ExactCounter, replay_cells
+from engine.jobs.sweep.exact_counter import ExactCounter
+from engine.jobs.sweep.task import replay_cells
 from engine.jobs.trial import estimate, run, stretches
 from engine.jobs.trial.advice import advice_of, is_modelled
 from engine.jobs.trial.candidates import POLICIES, Candidate, candidates_of
@@ -38,7 +40,6 @@ from engine.lanes.reader import whole_lane
 from engine.lanes.stretch import Between, stretch_of
 from engine.options.budget import SPLITS, Amount, divided, parse_amount
 from engine.options.replay import REPLAY, JobOptions, job_of
-from engine.replay.settings import STEPS, STEPS_LEARNING
 from engine.report.advice import doubt
 from engine.runtime.executors import SerialExecutor, Stages, ThreadExecutor
 from engine.runtime.kept import COMPILED
@@ -474,12 +475,19 @@ def test_a_trial_says_how_much_it_will_do(tmp_path: Path, monkeypatch: pytest.Mo
     """So that a long one does not interpret kernels before it compiles them."""
     job = opened(drifting(tmp_path), split="even", estimator="memory")
     expected: list[int] = []
-    monkeypatch.setattr(COMPILED, "_expect", expected.append)
-    run_trial(job.laid_out("12"), job.lanes)
-    rows, policies = sum(job.lanes.rows), len(POLICIES)
-    trial = STEPS_LEARNING * rows + STEPS * rows * (policies - 1)
-    assert max(expected) == trial
-    assert sum(expected) == 0
+    within = COMPILED.expecting
+
+    def expecting(steps: int) -> AbstractContextManager[None]:
+        expected.append(steps)
+        return within(steps)
+
+    monkeypatch.setattr(COMPILED, "expecting", expecting)
+    layout = job.laid_out("12")
+    run_trial(layout, job.lanes)
+    steps = [cell.settings.steps for cell in layout.cells[0]]
+    assert len(steps) == len(POLICIES)
+    assert min(steps) < max(steps)
+    assert max(expected) == sum(steps) * sum(job.lanes.rows)
 
 
 def test_a_trial_of_counts_ranks_by_counts(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from job_cases import stream, winnow
 from test_trial import Opened, bursty, opened, written
 
 from engine.jobs.sweep.cells import Exact
-from engine.jobs.sweep.task import ExactCounter, replay_cells, sweep_lane
+from engine.jobs.sweep.exact_counter import ExactCounter
+from engine.jobs.sweep.task import replay_cells, sweep_lane
 from engine.jobs.trial import run, stretches
 from engine.jobs.trial.by_keys import HELD, LEAST, MOST, of_part, parts_of_keys
 from engine.jobs.trial.candidates import Candidate

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from test_trial import Opened, bursty, opened, sparse
 
-from engine.jobs.sweep.task import ExactCounter, replay_cells
+from engine.jobs.sweep.exact_counter import ExactCounter
+from engine.jobs.sweep.task import replay_cells
 from engine.jobs.trial import narrowing, stretches
 from engine.jobs.trial.found import IMPORTANCE
 from engine.jobs.trial.narrowing import Narrowing

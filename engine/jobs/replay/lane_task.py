@@ -18,6 +18,7 @@ from engine.exact.counted import CountedStream, Matches
 from engine.exact.stream import ExactStream
 from engine.facts.key_links import KeyLinks
 from engine.jobs.age_curves import Curves
+from engine.jobs.compile_ahead import compile_ahead
 from engine.jobs.exact.counting import CountedFile, Counting, Known, Tally, TimeSlice, Uncounted
 from engine.jobs.exact.key_totals import FactKeys, KeyLoss, LaneKeys
 from engine.jobs.output import id_columns
@@ -140,19 +141,13 @@ def replay_lane(
     key_links = None if links is None else links.key_links
     exact = _exact(task, settings, key_links, matches)
     emit = task.out is not None
-    replay = None
-    if task.approximate or (emit and rows is None):
-        replay = LaneReplay(
-            settings,
-            task.profile,
-            task.budget,
-            curves=age.as_arrays(task.curves),
-            emit=emit,
-            bin_edges=edges,
-            plan=plan,
-            key_links=key_links,
-            facts=None if task.files.facts is None else task.files.facts.index(),
-        )
+    of_lane = partial(
+        LaneReplay, settings, task.profile, curves=age.as_arrays(task.curves), emit=emit,
+        bin_edges=edges, plan=plan, key_links=key_links,
+        facts=None if task.files.facts is None else task.files.facts.index(),
+    )  # fmt: skip
+    replays = task.approximate or (emit and rows is None)
+    replay = of_lane(task.budget) if replays else None
     keys = (
         LaneKeys(
             exact.live,
@@ -166,13 +161,15 @@ def replay_lane(
     )
     number = None if task.slice is None else task.slice.number
     part = None if task.out is None else LanePart(task.out, task.files.lane, number)
-    with (
-        COMPILED.expecting(task.rows * settings.steps),
-        closing(apart(task.rows, partial(_joined, task, keys, exact, replay, rows))) as tables,
-    ):
-        for table in tables:
-            if part is not None:
-                part.write(table)
+    with COMPILED.expecting(task.rows * settings.steps):
+        if COMPILED.is_all and replays and plan is None and links is None:
+            terms = settings.terms
+            compile_ahead([of_lane((0, 0))], [] if terms is None else [terms])
+        written = partial(_joined, task, keys, exact, replay, rows)
+        with closing(apart(task.rows, written)) as tables:
+            for table in tables:
+                if part is not None:
+                    part.write(table)
     if isinstance(keys, LaneKeys):
         exact.store(keys.complete, keys.counts)
     result = exact.tally

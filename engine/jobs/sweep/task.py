@@ -15,15 +15,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.exact.stream import ExactStream
-from engine.facts.key_links import KeyLinks
+from engine.facts.key_links import KeyLinks, no_key_links
+from engine.jobs.compile_ahead import compile_ahead
 from engine.jobs.sweep.broadcast_pool import BroadcastPool
 from engine.jobs.sweep.cells import Cell, CellResult, Exact, room_for, within
-from engine.jobs.sweep.compiled import compile_for
+from engine.jobs.sweep.exact_counter import ExactCounter, count_exact, longest_of
 from engine.jobs.sweep.on_gpu import replay_cells_on_gpu
 from engine.jobs.sweep.shared_batches import Draws, Shared, SharedBatches, Wants
 from engine.lanes.reader import LaneFiles
-from engine.policies import age
+from engine.policies import Structure, age
 from engine.replay.allocate import Ready
 from engine.replay.lane import LaneReplay
 from engine.replay.settings import ReplaySettings
@@ -103,73 +103,6 @@ def _on_cpu(task: SweepTask, counters: Sequence[ExactCounter]) -> list[CellResul
     return results
 
 
-class ExactCounter:
-    """Counts the exact join of a lane, batch by batch.
-
-    Parameters
-    ----------
-    settings : ReplaySettings
-        Its windows, combine and first tick that counts; the policy does not matter.
-    """
-
-    def __init__(self, settings: ReplaySettings) -> None:
-        self.windows = settings.windows
-        self._settings = settings
-        self.through(None)
-        self._outputs = np.zeros(0, np.int64)
-        self._importance = np.zeros(0)
-
-    def through(self, key_links: tuple[KeyLinks, KeyLinks] | None) -> None:
-        """Say what facts join, before the first batch; None in an equi-join."""
-        settings = self._settings
-        self._join = ExactStream(
-            *self.windows, settings.combine, settings.start_ts, key_links=key_links
-        )
-
-    def take(self, batch: Shared) -> None:
-        """Count a batch."""
-        if batch.renumbered is not None:
-            self._join.remap(batch.renumbered)
-        if batch.keys > self._outputs.size:
-            self._outputs = np.zeros(2 * batch.keys, np.int64)
-            self._importance = np.zeros(2 * batch.keys)
-        self._join.push(
-            batch.left,
-            batch.left_ids,
-            batch.right,
-            batch.right_ids,
-            self._outputs,
-            self._importance,
-        )
-
-    @property
-    def found(self) -> Exact:
-        """What was counted."""
-        return Exact(self._join.outputs, self._join.importance)
-
-
-def count_exact(files: LaneFiles, counters: Sequence[ExactCounter], threads: int = 1) -> None:
-    """Count with every counter in one pass over a lane, where cells are replayed elsewhere."""
-    if counters:
-        batches = SharedBatches(files, Wants(longest_of([counter.windows for counter in counters])))
-        for counter in counters:
-            counter.through(batches.key_links)
-        with BroadcastPool([counter.take for counter in counters], threads) as pool:
-            for batch in batches:
-                pool.publish(batch)
-
-
-def longest_of(windows: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Return the longest window of each side.
-
-    Examples
-    --------
-    >>> longest_of([(3, 9), (5, 5)])
-    (5, 9)
-    """
-    return max(left for left, _ in windows), max(right for _, right in windows)
-
-
 def replay_cells(
     files: LaneFiles,
     cells: Sequence[Cell],
@@ -208,16 +141,34 @@ def replay_cells(
     return [one.result() for one in running]
 
 
+def compile_for(cells: Sequence[Cell], *, through_facts: bool) -> None:
+    """Have the kernels of cells compiled before any cell's time is taken."""
+    key_links = (no_key_links(), no_key_links()) if through_facts else None
+    kinds = {_kind(own): own._replace(budget=(0, 0)) for own in cells}
+    replays = [_replay_of(own, key_links) for own in kinds.values()]
+    terms = {own.settings.terms for own in cells} - {None}
+    compile_ahead(replays, [] if through_facts else [own for own in terms if own is not None])
+
+
+def _kind(cell: Cell) -> tuple[Structure, bool] | None:
+    """Return what kernel a cell is replayed by: that of its kind, or the one for all (None)."""
+    own = cell.settings
+    return None if cell.spares else (own.structure, own.pooled)
+
+
+def _replay_of(cell: Cell, key_links: tuple[KeyLinks, KeyLinks] | None) -> LaneReplay:
+    return LaneReplay(
+        cell.settings, cell.profile, cell.budget, curves=age.as_arrays(cell.curves), emit=False,
+        bin_edges=np.array(cell.parts, np.int64), key_links=key_links, spares=cell.spares,
+    )  # fmt: skip
+
+
 class _Running:
     """One cell on its way through a lane."""
 
     def __init__(self, cell: Cell, key_links: tuple[KeyLinks, KeyLinks] | None) -> None:
         self._cell = cell
-        self._replay = LaneReplay(
-            cell.settings, cell.profile, cell.budget, curves=age.as_arrays(cell.curves),
-            emit=False, bin_edges=np.array(cell.parts, np.int64), key_links=key_links,
-            spares=cell.spares,
-        )  # fmt: skip
+        self._replay = _replay_of(cell, key_links)
         self._seconds = 0.0
 
     def take(self, batch: Shared) -> None:

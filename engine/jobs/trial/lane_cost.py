@@ -13,7 +13,8 @@ from engine.jobs.bound.lane import one_lane
 from engine.jobs.frame import JobLanes
 from engine.jobs.replay.models import ReplayModels
 from engine.jobs.sweep.cells import Cell, Exact, cost
-from engine.jobs.sweep.task import ExactCounter, replay_cells
+from engine.jobs.sweep.exact_counter import ExactCounter
+from engine.jobs.sweep.task import replay_cells
 from engine.jobs.trial.estimate import ratio
 from engine.jobs.trial.lead_in import beginning, learns
 from engine.jobs.trial.stretches import Stretch, affordable, drawn

@@ -19,7 +19,7 @@ from engine.runtime.entries import Entry
 from engine.runtime.interpreted import interpret
 from engine.runtime.interpreted_values import Arguments
 from engine.runtime.jit import jit, shell_sorted
-from engine.runtime.kept import COMPILED
+from engine.runtime.kept import COMPILED, LONG
 from engine.runtime.key_table import shift_of, slot_of
 from engine.runtime.randomness import _fill
 from engine.runtime.translated import NotInterpretedError
@@ -150,13 +150,35 @@ def test_a_kernel_is_compiled_at_once_where_more_is_expected(
 ) -> None:
     monkeypatch.setattr(COMPILED, "always", False)
     few, many = (jit(shell_sorted.py_func, cached=False).entry for _ in range(2))
-    few.patience = many.patience = 100_000
-    with COMPILED.expecting(60_000):
+    with COMPILED.expecting(LONG - 1):
         sorts(few)
-        with COMPILED.expecting(60_000):
+        with COMPILED.expecting(LONG - 1):
             sorts(many)
     assert (len(few.overloads), len(many.overloads)) == (0, 1)
     assert COMPILED.expected == 0
+
+
+def test_steps_that_were_expected_are_expected_no_more_once_they_are_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(COMPILED, "always", False)
+    kernel = jit(shell_sorted.py_func, cached=False).entry
+    with COMPILED.expecting(LONG - 1):
+        sorts(kernel)
+        left = COMPILED.expected
+        assert LONG - 3000 < left < LONG - 30
+        with COMPILED.expecting(LONG - left):
+            assert COMPILED.is_all
+        with COMPILED.expecting(LONG - left - 1):
+            assert not COMPILED.is_all
+            sorts(kernel)
+        COMPILED.take(2 * LONG)
+        assert COMPILED.expected == 0
+    assert not kernel.overloads
+    assert COMPILED.expected == 0
+    COMPILED.take(9)
+    with COMPILED.expecting(5):
+        assert COMPILED.expected == 5
 
 
 def test_nothing_is_interpreted_where_all_is_to_be_compiled(

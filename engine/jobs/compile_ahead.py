@@ -1,0 +1,66 @@
+"""Has the kernels of replays compiled, several at once, before they are needed one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+
+from engine.exact.stream import ExactStream
+from engine.replay.allocate import Ready
+from engine.replay.lane import LaneReplay
+from engine.runtime.beside import BESIDE
+from engine.runtime.kept import COMPILED
+from engine.runtime.streams import StreamBatch
+from engine.runtime.work import as_here
+from engine.value_model.estimate import Estimate, Part, Terms, Valued
+
+_IDS = np.zeros(1, np.int32)
+
+
+def compile_ahead(replays: Sequence[LaneReplay], terms: Collection[Terms]) -> None:
+    """Have kernels compiled, or loaded: each replays a tuple that nobody keeps.
+
+    Parameters
+    ----------
+    replays : sequence of LaneReplay
+        New ones within no memory, one of each kind; they are used up.
+    terms : collection of Terms
+        Of estimates of streams that equal keys join.
+    """
+    needed: list[Callable[[], None]] = [partial(_replay_one, replay) for replay in replays]
+    needed += [partial(_estimate_one, Estimate(own)) for own in terms]
+    if COMPILED.is_all:
+        needed.append(_join_one)
+    with ThreadPoolExecutor(max(1, min(BESIDE.most, len(needed))), **as_here()) as threads:
+        for begun in [threads.submit(one) for one in needed]:
+            begun.result()
+
+
+def _batch(tuples: int) -> StreamBatch:
+    none = np.zeros(tuples, np.int64)
+    return StreamBatch(none, none, none, np.zeros(tuples))
+
+
+def _replay_one(replay: LaneReplay) -> None:
+    settings = replay.settings
+    drawn = np.zeros(1), np.zeros(0)
+    ready = Ready(drawn) if settings.samples else None
+    if (terms := settings.terms) is not None:
+        table = np.zeros((2, 2, terms.buckets))
+        ready = Ready(valued=Valued(drawn, (Part(1, 0, table),)))
+    for _ in replay.push(_batch(1), _IDS, _batch(0), _IDS[:0], 1, ready):
+        raise AssertionError  # one tuple has no outputs
+
+
+def _estimate_one(estimate: Estimate) -> None:
+    estimate.push(_batch(1), _batch(0))
+    if COMPILED.is_all:
+        estimate.refit()
+
+
+def _join_one() -> None:
+    counts = np.zeros(1, np.int64), np.zeros(1)
+    ExactStream(1, 1).push(_batch(1), _IDS, _batch(0), _IDS[:0], *counts)
