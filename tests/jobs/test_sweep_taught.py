@@ -95,8 +95,11 @@ def test_all_kinds_of_cells_can_be_compiled_for(
         replayed.append(self.settings.structure)
         return push(self, *given)  # type: ignore[arg-type]
 
+    def refitted(self: Estimate) -> None:
+        estimated.append(self)
+
     monkeypatch.setattr(LaneReplay, "push", noted)
-    monkeypatch.setattr(Estimate, "refit", lambda self: estimated.append(self))
+    monkeypatch.setattr(Estimate, "refit", refitted)
     compile_for(cells, through_facts=through_facts)
     assert len(replayed) == 1  # by the kernel for all policies
     assert len(estimated) == (not through_facts)
