@@ -6,12 +6,15 @@ that a kernel takes to compile.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from numba.core import errors, ir, types
 from numba.core.compiler import DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
-from numba.core.ir_utils import get_definition, guard
+from numba.core.ir_utils import find_const, get_definition, guard
 from numba.core.targetconfig import TargetConfig
 from numba.core.typed_passes import NativeLowering
 from numba.core.untyped_passes import DeadBranchPrune, ReconstructSSA
@@ -45,7 +48,7 @@ def calls_parts(kind: types.Type) -> bool:
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _FixedFields(FunctionPass):  # type: ignore[misc]
-    """Writes the constants of arguments' types in place of their fields."""
+    """Writes the constants of arguments' types in place of their fields, and of ``in``."""
 
     _name = "fixed_fields"
 
@@ -54,20 +57,38 @@ class _FixedFields(FunctionPass):  # type: ignore[misc]
 
     def run_pass(self, state: Any) -> bool:  # noqa: ANN401 - numba's
         known = state.func_ir
-        for block in known.blocks.values():
-            for line in block.body:
-                value = getattr(line, "value", None)
-                if not isinstance(value, ir.Expr) or value.op != "getattr":
-                    continue
-                source = guard(get_definition, known, value.value)
-                if not isinstance(source, ir.Arg):
-                    continue
-                fixed = fixed_fields(state.args[source.index])
-                if value.attr in fixed:
-                    line.value = ir.Const(fixed[value.attr], line.loc)
-                    found = known._definitions[line.target.name]
-                    found[found.index(value)] = line.value
+        for constant in (partial(_field, kinds=state.args), _contains):
+            for block in known.blocks.values():
+                for line in block.body:
+                    value = getattr(line, "value", None)
+                    if isinstance(value, ir.Expr):
+                        own = guard(constant, known, value)
+                        if own is not None:
+                            line.value = ir.Const(own, line.loc)
+                            found = known._definitions[line.target.name]
+                            found[found.index(value)] = line.value
         return True
+
+
+def _field(known: ir.FunctionIR, value: ir.Expr, kinds: Sequence[types.Type]) -> Any:  # noqa: ANN401 - a constant
+    """Return the constant that a field of an argument is, None for another expression."""
+    if value.op != "getattr":
+        return None
+    source = get_definition(known, value.value)
+    return fixed_fields(kinds[source.index]).get(value.attr) if isinstance(source, ir.Arg) else None
+
+
+def _contains(known: ir.FunctionIR, value: ir.Expr) -> bool | None:
+    """Return whether one constant is among others, None for another expression.
+
+    Numba prunes branches on ``==`` only.
+    """
+    if value.op != "binop" or value.fn is not operator.contains:
+        return None
+    others = get_definition(known, value.lhs)
+    if not isinstance(others, ir.Expr) or others.op != "build_tuple":
+        return None
+    return find_const(known, value.rhs) in [find_const(known, each) for each in others.items]
 
 
 class _Passes(PassManager):  # type: ignore[misc]
