@@ -20,7 +20,7 @@ from engine.value_model.estimate import Estimate, Part, Terms, Valued
 _IDS = np.zeros(1, np.int32)
 
 
-def compile_ahead(replays: Sequence[LaneReplay], terms: Collection[Terms]) -> None:
+def compile_ahead(replays: Sequence[LaneReplay], terms: Collection[Terms], *, counts: bool) -> None:
     """Have kernels compiled, or loaded: each replays a tuple that nobody keeps.
 
     Parameters
@@ -29,10 +29,12 @@ def compile_ahead(replays: Sequence[LaneReplay], terms: Collection[Terms]) -> No
         New ones within no memory, one of each kind; they are used up.
     terms : collection of Terms
         Of estimates of streams that equal keys join.
+    counts : bool
+        Whether the exact join is counted as well.
     """
     needed: list[Callable[[], None]] = [partial(_replay_one, replay) for replay in replays]
     needed += [partial(_estimate_one, Estimate(own)) for own in terms]
-    if COMPILED.is_all:
+    if counts and COMPILED.is_all:
         needed.append(_join_one)
     with ThreadPoolExecutor(max(1, min(BESIDE.most, len(needed))), **as_here()) as threads:
         for begun in [threads.submit(one) for one in needed]:

@@ -21,9 +21,9 @@ OWN = kernel.replay, stream_kernel.run_batch, observe.observe, refit.refit
 def there():
     return [len(own.entry.overloads) for own in OWN]
 ahead = lane_task.compile_ahead
-def noted(*given):
+def noted(*given, **named):
     before = there()
-    ahead(*given)
+    ahead(*given, **named)
     print("ahead", before, there())
 lane_task.compile_ahead = noted
 main({words!r})

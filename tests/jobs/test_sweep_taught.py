@@ -100,12 +100,12 @@ def test_all_kinds_of_cells_can_be_compiled_for(
 
     monkeypatch.setattr(LaneReplay, "push", noted)
     monkeypatch.setattr(Estimate, "refit", refitted)
-    compile_for(cells, through_facts=through_facts)
+    compile_for(cells, through_facts=through_facts, counts=True)
     assert len(replayed) == 1  # by the kernel for all policies
     assert len(estimated) == (not through_facts)
     replayed.clear()
     own = [cell._replace(spares=False) for cell in cells]
-    compile_for(own, through_facts=through_facts)
+    compile_for(own, through_facts=through_facts, counts=True)
     kinds = {(cell.settings.structure, cell.settings.pooled) for cell in own}
     assert len(replayed) == len(kinds)
     assert {*replayed} == {structure for structure, _ in kinds}

@@ -164,7 +164,10 @@ def replay_lane(
     with COMPILED.expecting(task.rows * settings.steps):
         if COMPILED.is_all and replays and plan is None and links is None:
             terms = settings.terms
-            compile_ahead([of_lane((0, 0))], [] if terms is None else [terms])
+            compile_ahead(
+                [of_lane((0, 0))], [] if terms is None else [terms],
+                counts=isinstance(exact, Counting),
+            )  # fmt: skip
         written = partial(_joined, task, keys, exact, replay, rows)
         with closing(apart(task.rows, written)) as tables:
             for table in tables:

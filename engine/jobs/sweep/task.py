@@ -130,7 +130,7 @@ def replay_cells(
     if not cells and not counters:
         return []
     batches = SharedBatches(files, _wants(cells, counters))
-    compile_for(cells, through_facts=batches.key_links is not None)
+    compile_for(cells, through_facts=batches.key_links is not None, counts=bool(counters))
     for counter in counters:
         counter.through(batches.key_links)
     running = [_Running(cell, batches.key_links) for cell in cells]
@@ -141,13 +141,14 @@ def replay_cells(
     return [one.result() for one in running]
 
 
-def compile_for(cells: Sequence[Cell], *, through_facts: bool) -> None:
+def compile_for(cells: Sequence[Cell], *, through_facts: bool, counts: bool) -> None:
     """Have the kernels of cells compiled before any cell's time is taken."""
     key_links = (no_key_links(), no_key_links()) if through_facts else None
     kinds = {_kind(own): own._replace(budget=(0, 0)) for own in cells}
     replays = [_replay_of(own, key_links) for own in kinds.values()]
     terms = {own.settings.terms for own in cells} - {None}
-    compile_ahead(replays, [] if through_facts else [own for own in terms if own is not None])
+    known = [] if through_facts else [own for own in terms if own is not None]
+    compile_ahead(replays, known, counts=counts and not through_facts)
 
 
 def _kind(cell: Cell) -> tuple[Structure, bool] | None:
