@@ -26,6 +26,7 @@ from reproduce.two_way import Point, zipf
 import winnow
 from engine.generate import ImportanceModel
 from engine.lanes.profile import LaneProfile, profile_side
+from engine.replay import common
 from engine.replay.lane import LaneReplay
 from engine.replay.settings import ReplaySettings
 
@@ -85,6 +86,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=60_000)
     parser.add_argument("--only", default="")
     args = parser.parse_args()
+    common.LANE_TUPLES = 0  # no kernel for all policies
     times = {policy: timed(policy) for policy in POLICIES}
     for policy, own in times.items():
         print(f"{policy:10s} even {own['even']:.3f} s, pooled {own['ratio']:.2f} times that")
