@@ -1,16 +1,16 @@
 """What `winnow replay --policy auto` chooses, against the best of a full sweep.
 
-    python benchmarks/advice.py [--of natural|other|generated|long] [--only NAME] [--again]
+    python benchmarks/advice.py [--of natural|other|generated|long|later] [--only NAME] [--again]
 
 Joins are the natural ones of real archives, other joins and windows of these, which nobody tuned
-to, and generated ones, also within long windows. Each join is replayed whole under every policy but
-custom, every split with a name and every estimator that matters (DIMPPROB with the estimator
-history is left out: it ranks every resident again at every instant). The choice is that of the
-trial, one memory at a time, as a replay makes it; beside it stand those of three seeds in a trial
-that may replay no more than that of a long archive, 4 tuples for each of the archive's, and so goes
-by parts of it. A ratio is the importance recall of the choice on the whole archive over that of the
-best cell. Beside it stands what is proven of the best possible for the memory, however it is split,
-by 20 s of the dual.
+to, generated ones, also within long windows, and later ones, written once the advice was as it is.
+Each join is replayed whole under every policy but custom, every split with a name and every
+estimator that matters (DIMPPROB with the estimator history is left out: it ranks every resident
+again at every instant). The choice is that of the trial, one memory at a time, as a replay makes
+it; beside it stand those of three seeds in a trial that may replay no more than that of a long
+archive, 4 tuples for each of the archive's, and so goes by parts of it. A ratio is the importance
+recall of the choice on the whole archive over that of the best cell. Beside it stands what is
+proven of the best possible for the memory, however it is split, by 20 s of the dual.
 Results go beside those of other joins in results/advice.json. ``--again`` makes the choices anew
 and compares them with the best cell that the results hold, in minutes in place of hours.
 """
@@ -22,7 +22,7 @@ import json
 import platform
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -31,6 +31,7 @@ from typing import Any
 import generated_joins
 import real_joins
 from generated_joins import GENERATED, LONG, Generated
+from later_joins import LATER
 from real_joins import NATURAL, OTHER, Join
 from reproduce.record import commit, write
 
@@ -55,8 +56,8 @@ OTHERS = ("rand", "additive", "multiplicative")
 """Policies that no trial tries."""
 SEEDS = range(3)
 """Of trials of few tuples."""
-JOINS: dict[str, dict[str, Join] | dict[str, Generated]] = {
-    "natural": NATURAL, "other": OTHER, "generated": GENERATED, "long": LONG,
+JOINS: dict[str, Mapping[str, Join | Generated]] = {
+    "natural": NATURAL, "other": OTHER, "generated": GENERATED, "long": LONG, "later": LATER,
 }  # fmt: skip
 
 

@@ -30,16 +30,19 @@ class Generated(NamedTuple):
     """Whether rows are written in no order."""
 
 
-def _times(rng: np.random.Generator, rows: int = ROWS) -> Ints:
+def arrivals(rng: np.random.Generator, rows: int = ROWS) -> Ints:
+    """Return times at a steady rate, in order."""
     return np.sort(rng.integers(0, SPAN, rows))
 
 
-def _zipf(rng: np.random.Generator, size: int, keys: int, exponent: float = 1.0) -> Ints:
+def zipf(rng: np.random.Generator, size: int, keys: int, exponent: float = 1.0) -> Ints:
+    """Return keys by Zipf's law, the first the most frequent."""
     weights = 1.0 / np.arange(1, keys + 1) ** exponent
     return rng.choice(keys, size, p=weights / weights.sum())
 
 
-def _ones(times: Ints) -> NDArray[np.float64]:
+def ones(times: Ints) -> NDArray[np.float64]:
+    """Return the importance of tuples that are all alike."""
     return np.ones(times.size)
 
 
@@ -56,8 +59,8 @@ def _answers(
 
 
 def _drifting(rng: np.random.Generator) -> tuple[Columns, Columns]:
-    sides = [_times(rng) for _ in range(2)]
-    left, right = ((t, _zipf(rng, t.size, 500) + t // 400, _ones(t)) for t in sides)
+    sides = [arrivals(rng) for _ in range(2)]
+    left, right = ((t, zipf(rng, t.size, 500) + t // 400, ones(t)) for t in sides)
     return left, right
 
 
@@ -81,47 +84,47 @@ def _bursts(rng: np.random.Generator) -> tuple[Columns, Columns]:
         times = np.where(
             in_burst, centres[own] + rng.exponential(100, ROWS), rng.integers(0, SPAN, ROWS)
         ).astype(np.int64)
-        key = np.where(in_burst, 1000 + own * 20 + rng.integers(0, 20, ROWS), _zipf(rng, ROWS, 800))
+        key = np.where(in_burst, 1000 + own * 20 + rng.integers(0, 20, ROWS), zipf(rng, ROWS, 800))
         order = np.argsort(times, kind="stable")
         sides.append((times[order], key[order], rng.integers(1, 10, ROWS).astype(float)))
     return sides[0], sides[1]
 
 
 def _rare_matter(rng: np.random.Generator) -> tuple[Columns, Columns]:
-    sides = [(_times(rng), _zipf(rng, ROWS, 2000)) for _ in range(2)]
+    sides = [(arrivals(rng), zipf(rng, ROWS, 2000)) for _ in range(2)]
     left, right = ((t, key, (1.0 + key) ** 0.9) for t, key in sides)
     return left, right
 
 
 def _uneven_rates(rng: np.random.Generator) -> tuple[Columns, Columns]:
-    few, many = _times(rng, 2_000), _times(rng, 98_000)
+    few, many = arrivals(rng, 2_000), arrivals(rng, 98_000)
     return (
-        (few, _zipf(rng, few.size, 400, 0.5), rng.exponential(10, few.size)),
-        (many, _zipf(rng, many.size, 4000, 0.8), _ones(many)),
+        (few, zipf(rng, few.size, 400, 0.5), rng.exponential(10, few.size)),
+        (many, zipf(rng, many.size, 4000, 0.8), ones(many)),
     )
 
 
 def _far_lags(rng: np.random.Generator) -> tuple[Columns, Columns]:
-    asked = _times(rng)
+    asked = arrivals(rng)
     lags = rng.normal(1700, 120, ROWS).astype(np.int64).clip(1)
     return _answers(rng, asked, lags, rng.exponential(1.0, ROWS))
 
 
 def _two_lags(rng: np.random.Generator) -> tuple[Columns, Columns]:
-    asked = _times(rng)
+    asked = arrivals(rng)
     quick = np.arange(ROWS) % 3 > 0
     lags = np.where(quick, rng.exponential(60, ROWS), rng.uniform(1000, 2000, ROWS))
     return _answers(rng, asked, lags.astype(np.int64) + 1, np.where(quick, 1.0, 6.0))
 
 
 def _sparse(rng: np.random.Generator) -> tuple[Columns, Columns]:
-    sides = [_times(rng) for _ in range(2)]
+    sides = [arrivals(rng) for _ in range(2)]
     left, right = ((t, rng.integers(0, 400_000, ROWS), rng.exponential(1.0, ROWS)) for t in sides)
     return left, right
 
 
 def _heavy(rng: np.random.Generator) -> tuple[Columns, Columns]:
-    sides = [(_times(rng), rng.integers(0, 1500, ROWS)) for _ in range(2)]
+    sides = [(arrivals(rng), rng.integers(0, 1500, ROWS)) for _ in range(2)]
     left, right = ((t, key, 1.0 + rng.pareto(1.1, ROWS)) for t, key in sides)
     return left, right
 
@@ -136,7 +139,7 @@ def _on_off(rng: np.random.Generator) -> tuple[Columns, Columns]:
         within = np.where(night, rng.integers(0, period, ROWS), within)
         times = np.sort(at * period + within)
         day = times % period < period // 2
-        key = np.where(day, _zipf(rng, ROWS, 600, 1.2), 600 + rng.integers(0, 3000, ROWS))
+        key = np.where(day, zipf(rng, ROWS, 600, 1.2), 600 + rng.integers(0, 3000, ROWS))
         sides.append((times, key, 1.0 + side * (key % 7)))
     return sides[0], sides[1]
 
@@ -152,8 +155,8 @@ def _switched(rng: np.random.Generator) -> tuple[Columns, Columns]:
         sides.append(
             (
                 np.concatenate([times, later]),
-                np.concatenate([_zipf(rng, times.size, 900), 1000 + keys]),
-                np.concatenate([_ones(times), importance]),
+                np.concatenate([zipf(rng, times.size, 900), 1000 + keys]),
+                np.concatenate([ones(times), importance]),
             )
         )
     return sides[0], sides[1]
@@ -173,9 +176,9 @@ def _recurring(rng: np.random.Generator) -> tuple[Columns, Columns]:
 
 
 def _plain(rng: np.random.Generator) -> tuple[Columns, Columns]:
-    sides = [_times(rng) for _ in range(2)]
+    sides = [arrivals(rng) for _ in range(2)]
     left, right = (
-        (t, _zipf(rng, ROWS, 3000, 0.7), rng.integers(1, 100, ROWS).astype(float)) for t in sides
+        (t, zipf(rng, ROWS, 3000, 0.7), rng.integers(1, 100, ROWS).astype(float)) for t in sides
     )
     return left, right
 
