@@ -2,7 +2,7 @@
 
 A kernel of a kind takes seconds to compile, and a trial would need ten of them. The one for all
 decides at every step what the others know as they are compiled, and calls what they contain: it
-takes as long to compile as two or three, and runs up to twice as long. All are compiled from the
+takes as long to compile as two of them, and runs up to twice as long. All are compiled from the
 same source, and their rows are equal. A process begins by interpreting it, whichever it is.
 """
 
