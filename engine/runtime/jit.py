@@ -63,7 +63,7 @@ def kernel(function: F) -> F:
 def patient(function: F) -> F:
     """Have a kernel that trials need, and that takes long to compile, interpreted for more steps.
 
-    See `engine.runtime.entries.PATIENCE`.
+    See `engine.runtime.entries.PATIENCE`; here it is `engine.runtime.kept.LONG`.
     """
     function.patience = LONG  # type: ignore[attr-defined]
     return function

@@ -488,6 +488,7 @@ def test_a_trial_says_how_much_it_will_do(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(steps) == len(POLICIES)
     assert min(steps) < max(steps)
     assert max(expected) == sum(steps) * sum(job.lanes.rows)
+    assert COMPILED.expected == 0
 
 
 def test_a_trial_of_counts_ranks_by_counts(tmp_path: Path) -> None:

@@ -162,6 +162,7 @@ def replay_lane(
     number = None if task.slice is None else task.slice.number
     part = None if task.out is None else LanePart(task.out, task.files.lane, number)
     with COMPILED.expecting(task.rows * settings.steps):
+        # a plan's kernel and those through facts are compiled when they are needed
         if COMPILED.is_all and replays and plan is None and links is None:
             terms = settings.terms
             compile_ahead(
