@@ -21,7 +21,7 @@ from typing import Any
 
 HOME = Path("demo")
 os.environ.setdefault("WINNOW_CACHE", str((HOME / "cache").resolve()))  # read by engine.runtime.jit
-os.environ.setdefault("WINNOW_COMPILE", "always")  # by engine.runtime.kept
+os.environ.setdefault("WINNOW_COMPILE", "always")  # by engine.runtime.compilation.compilations
 
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402

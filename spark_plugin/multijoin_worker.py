@@ -20,8 +20,8 @@ from engine.jobs.multijoin.read import read_streams
 from engine.jobs.multijoin.task import join_streams
 from engine.jobs.streams import StreamSource, open_source
 from engine.multiway.fractions.profile import JoinProfile
-from engine.runtime.disk import scratch_folder
 from engine.runtime.errors import InputError
+from engine.runtime.storage.disk import scratch_folder
 from spark_plugin.lanes import without_number
 
 Name = tuple[Any, ...]

@@ -22,8 +22,8 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from engine.runtime.cache_folders import cache_home
 from engine.runtime.errors import DeviceError
-from engine.runtime.kept import cache_home
 from spark_plugin import connect
 from spark_plugin.configured import java
 from spark_plugin.rapids.options import RapidsOptions

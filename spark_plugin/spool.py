@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.lanes.reader import LaneBatch
-from engine.runtime.disk import scratch_folder
+from engine.runtime.storage.disk import scratch_folder
 from engine.runtime.streams import SIDES, StreamBatch
 
 HELD_BYTES = 64 << 20

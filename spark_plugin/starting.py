@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from engine.runtime.disk import undone_at_end
+from engine.runtime.storage.disk import undone_at_end
 
 _PROC = Path("/proc")
 _TIMES, _BETWEEN = 3, 0.1

@@ -23,8 +23,8 @@ from engine.report.allocation import allocation_shown, draw, figure_of
 from engine.report.figures import check_folder
 from engine.report.shown import Request
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
+from engine.runtime.storage.uris import place_of
 from engine.runtime.streams import SIDES
-from engine.runtime.uris import place_of
 
 
 def allocate(

@@ -17,9 +17,9 @@ from engine.options.command import Command
 from engine.options.option import Interface, Option, options_of
 from engine.options.storage import STORAGE
 from engine.report.shown import Request
+from engine.runtime.compilation.compilations import COMPILED
 from engine.runtime.errors import did_you_mean
-from engine.runtime.kept import COMPILED
-from engine.runtime.uris import storing
+from engine.runtime.storage.uris import storing
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -16,7 +16,7 @@ from engine.archives.moments import time_type
 from engine.jobs.output import write_file
 from engine.options.command import Given
 from engine.options.replay import JobOptions
-from engine.runtime.uris import Place
+from engine.runtime.storage.uris import Place
 
 
 class Pair(NamedTuple):

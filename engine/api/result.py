@@ -23,8 +23,8 @@ from engine.report.envelope import check_place, with_times
 from engine.report.record import keep_record
 from engine.report.shown import Request, Shown, print_in_words
 from engine.runtime.errors import SpecError, did_you_mean
-from engine.runtime.listing import dataset, rejected_of
-from engine.runtime.uris import Place
+from engine.runtime.storage.listing import dataset, rejected_of
+from engine.runtime.storage.uris import Place
 
 if TYPE_CHECKING:
     import pandas as pd

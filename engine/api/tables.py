@@ -22,8 +22,8 @@ from engine.options.by_stream import by_stream
 from engine.options.command import Given
 from engine.options.replay import JobOptions, job_of
 from engine.report.envelope import Report
-from engine.runtime.disk import scratch_folder
 from engine.runtime.errors import WinnowError
+from engine.runtime.storage.disk import scratch_folder
 
 
 class Tables(NamedTuple):

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from engine.runtime.errors import InputError
-from engine.runtime.uris import Uri
+from engine.runtime.storage.uris import Uri
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """Stands for a null, and for an empty text."""

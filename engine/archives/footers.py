@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 
 from engine.archives.folders import value_in
 from engine.archives.source import Archive
-from engine.runtime import storage
 from engine.runtime.jit import Floats, Ints
+from engine.runtime.storage import reading
 
 _NUMBERS = {bool, int, float, Decimal}
 
@@ -23,7 +23,7 @@ _NUMBERS = {bool, int, float, Decimal}
 def footer_of(path: str, changed: int | str) -> pq.FileMetaData:
     """Return the footer of a file; `changed` tells versions of it apart."""
     del changed
-    with storage.parquet_file(path) as file:
+    with reading.parquet_file(path) as file:
         return file.metadata
 
 

@@ -17,8 +17,8 @@ import pyarrow.json as pj
 import pyarrow.types as pt
 
 from engine.archives.views import unviewed, unviewed_schema
-from engine.runtime import storage
-from engine.runtime.uris import Uri
+from engine.runtime.storage import reading
+from engine.runtime.storage.uris import Uri
 
 NAMES = {
     "csv": "CSV with a header line in UTF-8",
@@ -73,7 +73,7 @@ def format_of(path: str) -> str | None:
     ending = _ending(path)
     if ending is not None:
         return _FORMATS[ending]
-    return "parquet" if storage.first_bytes(path, 4) == b"PAR1" else None
+    return "parquet" if reading.first_bytes(path, 4) == b"PAR1" else None
 
 
 def _ending(path: str) -> str | None:
@@ -113,7 +113,7 @@ def opened(path: str, types: Types, only: Sequence[str] = (), *, strict: bool = 
 def _csv(path: str, types: Types, only: Sequence[str]) -> Reader:
     delimiter, point = dialect(path)
     found: Reader = pv.open_csv(
-        storage.text_file(path),
+        reading.text_file(path),
         read_options=pv.ReadOptions(block_size=_BLOCK),
         parse_options=pv.ParseOptions(delimiter=delimiter),
         convert_options=pv.ConvertOptions(
@@ -131,7 +131,7 @@ def dialect(path: str) -> tuple[str, str]:
     """
     if _ending(path) == _TABS:
         return "\t", "."
-    with storage.text_file(path) as file:
+    with reading.text_file(path) as file:
         begin = bytes(file.read(_BEGIN))
         ends = not file.read(1)
     header = _QUOTED.sub("", begin.split(b"\n", 1)[0].decode("utf-8", "replace"))
@@ -164,11 +164,11 @@ class _Batches:
         self._all = ExitStack()
         with ExitStack() as opening:
             if format_of(path) == "json":
-                file = opening.enter_context(storage.text_file(path))
+                file = opening.enter_context(reading.text_file(path))
                 self._batches, found = _json(file, types, strict=strict)
             else:
                 file = opening.enter_context(
-                    storage.opened(path) if isinstance(path, Uri) else pa.OSFile(path)
+                    reading.opened(path) if isinstance(path, Uri) else pa.OSFile(path)
                 )
                 self._batches, found = _arrow(file)
             self._all = opening.pop_all()
@@ -213,7 +213,7 @@ def rounded(path: str, schema: pa.Schema) -> Iterator[tuple[str, str]]:
 
     Arrow reads integers of more than 64 bits as floats. Only the first block is looked at.
     """
-    with storage.text_file(path) as file:
+    with reading.text_file(path) as file:
         text = bytes(file.read(_BLOCK))
     for own in schema:
         if pt.is_floating(own.type):

@@ -15,9 +15,9 @@ from engine.archives.families import UNIT_DIGITS
 from engine.archives.folders import completed, in_files
 from engine.archives.source import Archive, unreadable
 from engine.archives.texts import SpoolTask, as_text, spool
-from engine.runtime import storage
 from engine.runtime.errors import InputError
-from engine.runtime.uris import Uri
+from engine.runtime.storage import reading
+from engine.runtime.storage.uris import Uri
 
 _UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 _BITS = {"INT32": 32, "INT64": 64}
@@ -205,7 +205,7 @@ class Rows:
             start = first
             try:
                 apart = alone or isinstance(path, Uri)  # of which all that is asked for is fetched
-                with storage.parquet_file(path, memory_map=True) as file:
+                with reading.parquet_file(path, memory_map=True) as file:
                     for groups, left_out in _runs(file, choice, alone=apart):
                         if left_out is not None:
                             none = self.schema.empty_table().select(wanted)

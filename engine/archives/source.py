@@ -17,11 +17,11 @@ from engine.archives import texts
 from engine.archives.folders import NONE, folder_columns
 from engine.archives.readers import format_of
 from engine.archives.text_schemas import reconciled
-from engine.runtime import storage
 from engine.runtime.errors import InputError, closest, did_you_mean
-from engine.runtime.listing import check_whole, files_at
+from engine.runtime.storage import reading
+from engine.runtime.storage.listing import check_whole, files_at
+from engine.runtime.storage.uris import Uri, source_of
 from engine.runtime.streams import SIDES
-from engine.runtime.uris import Uri, source_of
 
 _ENDINGS = (
     ".parquet, .csv, .tsv, .jsonl, .arrow or .feather (or be text as .gz, .bz2, .zst or .lz4)"
@@ -46,7 +46,8 @@ class ArchiveFile:
         Known from the footer of Parquet, None for text.
     size : int
     changed : int or str
-        `size`, `changed`: By which a changed file is noticed (`engine.runtime.storage.State`).
+        `size`, `changed`: By which a changed file is noticed, as those of
+        `engine.runtime.storage.reading.State`.
     groups : tuple of (int, int)
         Rows and bytes of each row group of Parquet, none for text.
     """
@@ -162,11 +163,11 @@ def open_archive(where: str, side: str) -> Archive:
             "takes one of them"
         )
     if kinds != ["parquet"]:
-        schemas = storage.each(lambda path: texts.first_schema(path, side), paths)
-        states = storage.each(storage.state_of, paths)
+        schemas = reading.each(lambda path: texts.first_schema(path, side), paths)
+        states = reading.each(reading.state_of, paths)
         files = [ArchiveFile(path, None, *own) for path, own in zip(paths, states, strict=True)]
         return _archive(where, side, kinds[0], files, reconciled(paths, schemas, side))
-    looked_at = storage.each(lambda path: _looked_at(path, side), paths)
+    looked_at = reading.each(lambda path: _looked_at(path, side), paths)
     _check_same(paths, [schema for _, schema in looked_at], side)
     return _archive(where, side, "parquet", [file for file, _ in looked_at], looked_at[0][1])
 
@@ -185,7 +186,7 @@ def stored_bytes(places: Iterable[str]) -> int:
     total = 0
     for place in places:
         with suppress(InputError, OSError, pa.ArrowException):  # told by whoever opens it
-            total += sum(storage.sizes_of(_find(source_of(place), "an")))
+            total += sum(reading.sizes_of(_find(source_of(place), "an")))
     return total
 
 
@@ -254,7 +255,7 @@ def group_sizes(footer: pq.FileMetaData) -> tuple[tuple[int, int], ...]:
 def _looked_at(path: str, side: str) -> tuple[ArchiveFile, pa.Schema]:
     """Return a Parquet file and its schema."""
     try:
-        state, opened = storage.parquet_now(path)
+        state, opened = reading.parquet_now(path)
         with opened as file:
             schema, footer = file.schema_arrow.remove_metadata(), file.metadata
     except (pa.ArrowException, OSError) as error:
@@ -272,7 +273,7 @@ def unreadable(path: str, side: str, error: BaseException) -> str:
     if isinstance(error, PermissionError):
         return f"the {side} archive: file {path} may not be read: allow it with chmod u+r"
     if isinstance(path, Uri) and isinstance(error, OSError):
-        return f"the {side} archive: {storage.refusal(path, error)}"
+        return f"the {side} archive: {reading.refusal(path, error)}"
     reason = str(error).strip().split("\n")[0]
     return (
         f"the {side} archive: file {path} is corrupt, truncated or no Parquet ({reason}): write it "
@@ -300,7 +301,7 @@ def _check_same(paths: Sequence[str], schemas: Sequence[pa.Schema], side: str) -
 def check_unchanged(archives: Iterable[Archive]) -> None:
     """Raise `InputError` if a file is not what it was when its archive was opened."""
     for archive in archives:
-        states = storage.each(storage.state_of, [file.path for file in archive.files])
+        states = reading.each(reading.state_of, [file.path for file in archive.files])
         for file, state in zip(archive.files, states, strict=True):
             if state != (file.size, file.changed):
                 raise InputError(

@@ -14,9 +14,9 @@ from engine.archives.normalise import FaultTally, Normalised, bad_rows_error, no
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import Part, group_times
 from engine.archives.source import Archive, unreadable
-from engine.runtime import storage
 from engine.runtime.errors import InputError, NoStretchesError
 from engine.runtime.jit import Ints
+from engine.runtime.storage import reading
 from engine.runtime.streams import StreamBatch
 
 MOST_OVERLAP = 4.0
@@ -281,7 +281,7 @@ def group_columns(file: FileGroups, side: str, columns: list[str]) -> pa.Table:
     """
     try:
         footer = footer_of(file.path, file.changed)
-        with storage.parquet_file(file.path, memory_map=True, metadata=footer) as opened:
+        with reading.parquet_file(file.path, memory_map=True, metadata=footer) as opened:
             inside = in_files(columns, file.folders)
             found = opened.read_row_groups(list(file.numbers), inside, use_threads=False)
             return completed(found, file.path, columns, file.folders)

@@ -17,11 +17,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from engine.archives.readers import NAMES, NULLS, UNEXPECTED, dialect, format_of, opened, rounded
-from engine.runtime import storage
-from engine.runtime.disk import full_disk_reported, scratch_home
 from engine.runtime.errors import InputError, OutputError
-from engine.runtime.places import written
-from engine.runtime.uris import Uri, place_of
+from engine.runtime.storage import reading
+from engine.runtime.storage.disk import full_disk_reported, scratch_home
+from engine.runtime.storage.places import written
+from engine.runtime.storage.uris import Uri, place_of
 from engine.runtime.warned import warn
 
 T = TypeVar("T")
@@ -74,7 +74,7 @@ def _message(path: str, side: str, error: BaseException) -> str:
     if "Empty CSV" in str(error):
         return f"the {side} archive: file {path} needs a line of column names that has an end"
     if isinstance(path, Uri) and isinstance(error, OSError):
-        return f"the {side} archive: {storage.refusal(path, error)}"
+        return f"the {side} archive: {reading.refusal(path, error)}"
     reason = str(error).strip().split("\n")[0]
     if "Column() changed from object to array" in reason:
         return (

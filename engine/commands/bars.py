@@ -14,8 +14,8 @@ from rich.text import Text
 
 from engine.commands.compiling import COMPILING
 from engine.commands.pace import Pace
-from engine.runtime.disk import undone_at_end
 from engine.runtime.executors import Progress
+from engine.runtime.storage.disk import undone_at_end
 
 _LETTERS = "", "k", "M", "G", "T"
 

@@ -17,9 +17,9 @@ from engine.options.kinds import Text
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option
 from engine.report.tables import table_of
-from engine.runtime.disk import remove_folder, remove_leftovers
+from engine.runtime.cache_folders import KERNELS, LANES, cache_home
 from engine.runtime.errors import OutputError, SpecError
-from engine.runtime.kept import KERNELS, LANES, cache_home
+from engine.runtime.storage.disk import remove_folder, remove_leftovers
 
 LIST, CLEAN = "list", "clean"
 

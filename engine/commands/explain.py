@@ -24,7 +24,7 @@ from engine.options.explain import (
 )
 from engine.report.envelope import Report, check_place
 from engine.report.order_tables import explain_shown
-from engine.runtime.uris import place_of
+from engine.runtime.storage.uris import place_of
 
 COMMAND = EXPLAIN
 

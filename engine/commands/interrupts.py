@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 from engine.commands.at_once import stopped
-from engine.runtime.disk import undo_unfinished
+from engine.runtime.storage.disk import undo_unfinished
 from engine.runtime.work import ANSWERING
 
 GRACE = 1.0

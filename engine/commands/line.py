@@ -15,12 +15,12 @@ from engine.commands.interrupts import done, end, ends_soon
 from engine.commands.parser import parsed
 from engine.options.command import Command
 from engine.options.meanings import MEANINGS
+from engine.runtime.compilation.compilations import COMPILED
 from engine.runtime.errors import SpecError, WinnowError, closest, did_you_mean
 from engine.runtime.host import keep_freed_memory, kept_for_good
-from engine.runtime.kept import COMPILED
 from engine.runtime.plugins import plugins
 from engine.runtime.skipped_imports import skip_pandas
-from engine.runtime.uris import storing
+from engine.runtime.storage.uris import storing
 from engine.runtime.warned import telling_warnings
 
 COMMANDS = "winnow.commands"

@@ -14,7 +14,7 @@ from engine.options.kinds import Flag
 from engine.options.meanings import cited
 from engine.options.option import Option
 from engine.runtime.errors import SpecError
-from engine.runtime.uris import storing
+from engine.runtime.storage.uris import storing
 
 _HELP = "show this help message and exit"
 _HELP_ALL = "explain every option and exit"

@@ -12,7 +12,7 @@ from engine.options.command import Command, Group
 from engine.options.facts import FactChanges, FactSides, FactSource, fact_of
 from engine.options.meanings import MEANINGS
 from engine.options.replay import STREAMS, WHERE, roles_of
-from engine.runtime.kept import LANES, cache_home
+from engine.runtime.cache_folders import LANES, cache_home
 
 COMMAND = Command(
     "prepare",

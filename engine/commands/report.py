@@ -24,9 +24,9 @@ from engine.report.sample_table import sample_shown
 from engine.report.shown import Shown
 from engine.report.tables import terminal
 from engine.runtime.errors import InputError, WinnowError
-from engine.runtime.listing import files_of
-from engine.runtime.storage import parquet_file
-from engine.runtime.uris import Place, place_of
+from engine.runtime.storage.listing import files_of
+from engine.runtime.storage.reading import parquet_file
+from engine.runtime.storage.uris import Place, place_of
 
 
 class Folder(TypedDict, total=False):

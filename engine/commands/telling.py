@@ -11,7 +11,7 @@ from engine.report.envelope import Report, check_place
 from engine.report.record import keep_record
 from engine.report.shown import Request, Shown
 from engine.report.tables import terminal
-from engine.runtime.uris import Place
+from engine.runtime.storage.uris import Place
 
 
 class Telling(NamedTuple):

@@ -26,10 +26,11 @@ from engine.options.command import Command, Group
 from engine.options.kinds import FLAG, PLACE, Names
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option
-from engine.runtime.beside import BESIDE
-from engine.runtime.disk import full_disk_reported, scratch_folder
+from engine.runtime.cache_folders import ANY_PROCESSOR, KERNELS, kernel_cache
+from engine.runtime.compilation.beside import BESIDE
+from engine.runtime.compilation.compilations import COMPILED
 from engine.runtime.errors import OutputError, SpecError, WinnowError, chosen
-from engine.runtime.kept import ANY_PROCESSOR, COMPILED, KERNELS, kernel_cache
+from engine.runtime.storage.disk import full_disk_reported, scratch_folder
 
 _ON = "--time t --engine local"
 _CACHE = "--cache {folder}/lanes"

@@ -19,9 +19,9 @@ from engine.facts.faults import EMPTY, complain, rejected_rows
 from engine.facts.relation import BEFORE, NEVER, Facts, order_by
 from engine.facts.roles import FactColumns, FactRoles, is_direct
 from engine.facts.validity import Cells, change_cells, interval_cells
-from engine.runtime.disk import scratch_folder
 from engine.runtime.errors import InputError, chosen
 from engine.runtime.jit import Ints
+from engine.runtime.storage.disk import scratch_folder
 
 BAD_ROWS = ("error", "quarantine")
 _PART_ROWS = 1 << 20

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from engine.runtime.disk import undone_at_end
 from engine.runtime.errors import OutputError, SpecError, did_you_mean
 from engine.runtime.executors import Progress, silent
+from engine.runtime.storage.disk import undone_at_end
 
 ROW_GROUP_ROWS = 2**16
 """Rows of a record batch, and of a row group of a written archive."""

@@ -11,8 +11,8 @@ import numpy as np
 from engine.exact.stream import ExactStream
 from engine.replay.allocate import Ready
 from engine.replay.lane import LaneReplay
-from engine.runtime.beside import BESIDE
-from engine.runtime.kept import COMPILED
+from engine.runtime.compilation.beside import BESIDE
+from engine.runtime.compilation.compilations import COMPILED
 from engine.runtime.streams import StreamBatch
 from engine.runtime.work import as_here
 from engine.value_model.estimate import Estimate, Part, Terms, Valued

@@ -16,9 +16,9 @@ from engine.lanes.reader import LaneFiles
 from engine.options.budget import POOLED
 from engine.options.replay import JobOptions
 from engine.replay.settings import ReplaySettings
+from engine.runtime.cache_folders import LANES, cache_home
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.executors import Stages
-from engine.runtime.kept import LANES, cache_home
 from engine.runtime.short_windows import warn_of_short_windows
 from engine.runtime.time_units import parse_instant, parse_window
 

@@ -24,12 +24,12 @@ from engine.lanes.profile import LaneProfile, SideProfile, SideProfiler
 from engine.lanes.reader import LaneFiles, streamed
 from engine.lanes.stored import Stored
 from engine.policies import ValueKind
+from engine.runtime.compilation.source import source_digest
 from engine.runtime.executors import Stages
-from engine.runtime.places import written
-from engine.runtime.source import source_digest
-from engine.runtime.storage import bytes_at
+from engine.runtime.storage.places import written
+from engine.runtime.storage.reading import bytes_at
+from engine.runtime.storage.uris import Place
 from engine.runtime.streams import SIDES
-from engine.runtime.uris import Place
 from engine.value_model.summary import LaneSummariser, LaneSummary, SideSummary
 
 T = TypeVar("T")

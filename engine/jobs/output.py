@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 
 from engine.archives.moments import typed_times
 from engine.replay.layout import Outputs
-from engine.runtime.disk import (
+from engine.runtime.errors import OutputError
+from engine.runtime.storage.disk import (
     full_disk_reported,
 )
-from engine.runtime.errors import OutputError
-from engine.runtime.run_folders import late_withdrawn
-from engine.runtime.storage import bytes_at
-from engine.runtime.uploads import new_file, write_bytes
-from engine.runtime.uris import Place
+from engine.runtime.storage.reading import bytes_at
+from engine.runtime.storage.run_folders import late_withdrawn
+from engine.runtime.storage.uploads import new_file, write_bytes
+from engine.runtime.storage.uris import Place
 from engine.sampling.layout import SampledOutputs
 
 IDS = pa.schema(

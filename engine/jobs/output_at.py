@@ -18,10 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.jobs.output import Output
-from engine.runtime.disk import claim, remove_folder, remove_leftovers, undone_at_end
 from engine.runtime.errors import OutputError, WinnowError
-from engine.runtime.listing import MANIFEST, RUN
-from engine.runtime.run_folders import (
+from engine.runtime.storage.disk import claim, remove_folder, remove_leftovers, undone_at_end
+from engine.runtime.storage.listing import MANIFEST, RUN
+from engine.runtime.storage.reading import bytes_at, each, parquet_file, state_of
+from engine.runtime.storage.run_folders import (
     check_open,
     close_run,
     new_run,
@@ -29,9 +30,8 @@ from engine.runtime.run_folders import (
     remove_ended_runs,
     runs_of,
 )
-from engine.runtime.storage import bytes_at, each, parquet_file, state_of
-from engine.runtime.uploads import objects, put, remove
-from engine.runtime.uris import Place, Uri
+from engine.runtime.storage.uploads import objects, put, remove
+from engine.runtime.storage.uris import Place, Uri
 
 VERSION = 1
 

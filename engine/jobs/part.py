@@ -17,8 +17,8 @@ from engine.lanes.facts import FactFile
 from engine.lanes.manifest import Prepared
 from engine.lanes.reader import LaneBatch
 from engine.runtime.errors import OutputError
-from engine.runtime.storage import bytes_at
-from engine.runtime.uris import Place
+from engine.runtime.storage.reading import bytes_at
+from engine.runtime.storage.uris import Place
 
 
 class LanePart:

@@ -18,9 +18,9 @@ from engine.lanes.stored import Stored
 from engine.optimum.retained import NOT_STORED, Retained, to_follow
 from engine.replay.ranks import RetentionPlan
 from engine.runtime.errors import InputError
-from engine.runtime.listing import dataset
+from engine.runtime.storage.listing import dataset
+from engine.runtime.storage.uris import Place
 from engine.runtime.streams import SIDES, StreamBatch
-from engine.runtime.uris import Place
 
 RETAINED = pa.schema([("side", pa.string()), ("row", pa.int64()), ("until_ts", pa.int64())])
 """``until_ts``: the last arrivals that the tuple meets, in ticks; null where it is never stored."""

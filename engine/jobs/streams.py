@@ -14,9 +14,9 @@ from engine.archives.roles import Roles
 from engine.archives.rows import Rows
 from engine.archives.source import Archive, check_unchanged, open_archive
 from engine.facts.read import table_archive
-from engine.runtime.disk import scratch_folder
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import Ints
+from engine.runtime.storage.disk import scratch_folder
 
 
 class Source(NamedTuple):

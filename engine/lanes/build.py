@@ -43,12 +43,12 @@ from engine.lanes.write import (
     reuse_runs,
     write_lanes,
 )
-from engine.runtime import storage
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.executors import Executor, Progress
-from engine.runtime.places import drop_folder, make_folder
+from engine.runtime.storage import reading
+from engine.runtime.storage.places import drop_folder, make_folder
+from engine.runtime.storage.uris import Place, Uri, text_of
 from engine.runtime.streams import SIDES
-from engine.runtime.uris import Place, Uri, text_of
 
 
 class Build:
@@ -186,7 +186,7 @@ class Build:
             file_first = first_row
             sizes = file.groups
             if source.path != source.origin:
-                with storage.parquet_file(source.path) as spooled:
+                with reading.parquet_file(source.path) as spooled:
                     sizes = group_sizes(spooled.metadata)
             rows, size = (sum(own) for own in zip(*sizes, strict=True)) if sizes else (0, 0)
             fitting = fitting_rows(plan.split_rows, rows, size)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.runtime.disk import remove_folder, remove_leftovers
+from engine.runtime.storage.disk import remove_folder, remove_leftovers
 
 MOST_BYTES = 50_000_000_000
 """Of lanes in the default cache that stay although they have not been used lately."""

@@ -21,9 +21,9 @@ from engine.facts.relation import Facts, Parts, lanes_of, parts_of
 from engine.facts.roles import FactColumns, FactRoles
 from engine.lanes.runfiles import write_blocks
 from engine.runtime.jit import Ints
-from engine.runtime.places import make_folder, written
-from engine.runtime.storage import State, opened, parquet_file, state_of
-from engine.runtime.uris import Place, Uri, text_of
+from engine.runtime.storage.places import make_folder, written
+from engine.runtime.storage.reading import State, opened, parquet_file, state_of
+from engine.runtime.storage.uris import Place, Uri, text_of
 
 FACTS = "facts.parquet"
 

@@ -17,11 +17,18 @@ from pathlib import Path
 
 from engine.lanes.cached import note_use, tidy
 from engine.lanes.manifest import MANIFEST, Prepared
-from engine.runtime.disk import claim, release, remove_folder, remove_leftovers, undone_at_end
+from engine.runtime.cache_folders import LANES, cache_home
 from engine.runtime.errors import InputError, OutputError, WinnowError
-from engine.runtime.kept import LANES, cache_home
-from engine.runtime.listing import RUN
-from engine.runtime.run_folders import (
+from engine.runtime.storage.disk import (
+    claim,
+    release,
+    remove_folder,
+    remove_leftovers,
+    undone_at_end,
+)
+from engine.runtime.storage.listing import RUN
+from engine.runtime.storage.reading import bytes_at
+from engine.runtime.storage.run_folders import (
     OWNER,
     close_run,
     new_run,
@@ -29,9 +36,8 @@ from engine.runtime.run_folders import (
     remove_ended_runs,
     runs_of,
 )
-from engine.runtime.storage import bytes_at
-from engine.runtime.uploads import objects, put, remove
-from engine.runtime.uris import Place, Uri
+from engine.runtime.storage.uploads import objects, put, remove
+from engine.runtime.storage.uris import Place, Uri
 
 
 class LaneHome(ABC):

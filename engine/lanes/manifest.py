@@ -16,11 +16,11 @@ from engine.lanes.facts import FACTS, FactFile, FactSummary
 from engine.lanes.runs import TimedPiece
 from engine.lanes.stored import MergedFile, Rows, RunPieces, Stored
 from engine.runtime.errors import InputError
-from engine.runtime.places import is_there
-from engine.runtime.storage import bytes_at
+from engine.runtime.storage.places import is_there
+from engine.runtime.storage.reading import bytes_at
+from engine.runtime.storage.uploads import objects
+from engine.runtime.storage.uris import Place, Uri
 from engine.runtime.streams import SIDES
-from engine.runtime.uploads import objects
-from engine.runtime.uris import Place, Uri
 
 VERSION = 6
 MANIFEST = "manifest.json"

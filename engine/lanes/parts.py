@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from engine.archives.footers import magnitude
 from engine.lanes.runfiles import RunRows
 from engine.lanes.stored import MergedFile, RunPieces, Stored
-from engine.runtime.storage import parquet_file
-from engine.runtime.uris import text_of
+from engine.runtime.storage.reading import parquet_file
+from engine.runtime.storage.uris import text_of
 
 _ROWS = 20_000
 """Of a part of a run, which can be read from any row on."""

@@ -20,7 +20,7 @@ from engine.lanes.split import MAX_LANES, rows_a_split, too_many_lanes
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.errors import OutputError, SpecError
 from engine.runtime.executors import Executor, Progress, silent
-from engine.runtime.uris import Place
+from engine.runtime.storage.uris import Place
 
 _OUTPUT_COLUMNS = ("row",)
 

@@ -24,8 +24,8 @@ from engine.lanes.runfiles import COLUMNS
 from engine.lanes.stored import READ_ROWS, Rows, Stored, Ticks
 from engine.runtime.executors import ahead
 from engine.runtime.jit import Ints
+from engine.runtime.storage.uris import Place
 from engine.runtime.streams import LEFT, RIGHT, SIDES, StreamBatch
-from engine.runtime.uris import Place
 from engine.runtime.work import rows_done
 
 T = TypeVar("T")

@@ -33,10 +33,10 @@ from engine.lanes.column_encoding import (
 from engine.lanes.runs import KEYS, Piece
 from engine.runtime.errors import InputError
 from engine.runtime.jit import Ints
-from engine.runtime.places import written
-from engine.runtime.ranged import RawFile, raw_file
-from engine.runtime.storage import opened
-from engine.runtime.uris import Uri, extended
+from engine.runtime.storage.places import written
+from engine.runtime.storage.ranged import RawFile, raw_file
+from engine.runtime.storage.reading import opened
+from engine.runtime.storage.uris import Uri, extended
 
 ROWS, KEPT = ".rows", ".kept.arrow"
 COLUMNS = {"_ts": np.int64, "_row": np.int64, "_key": np.int64, "_importance": np.float64}

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.lanes.column_encoding import EncodedColumn, write_decoded
-from engine.runtime.disk import full_disk_reported, scratch_home
 from engine.runtime.jit import Ints
-from engine.runtime.places import written
-from engine.runtime.ranged import raw_file
-from engine.runtime.uris import Place, Uri, extended
+from engine.runtime.storage.disk import full_disk_reported, scratch_home
+from engine.runtime.storage.places import written
+from engine.runtime.storage.ranged import raw_file
+from engine.runtime.storage.uris import Place, Uri, extended
 
 KEYS, _INDEXED = ".keys.arrow", ".index"
 

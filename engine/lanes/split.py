@@ -34,9 +34,9 @@ from engine.lanes.runs import KEYS, Run, lanes_written, write_index
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import Ints
-from engine.runtime.places import written
+from engine.runtime.storage.places import written
+from engine.runtime.storage.uris import extended, place_of
 from engine.runtime.streams import SIDES
-from engine.runtime.uris import extended, place_of
 
 MAX_LANES = 65_536
 SPLIT_ROWS = 1_000_000

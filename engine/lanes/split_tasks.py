@@ -11,8 +11,8 @@ import pyarrow as pa
 from engine.archives.folders import completed, in_files
 from engine.archives.source import unreadable
 from engine.lanes.split import Plan, SplitResult, Splitting
-from engine.runtime import storage
 from engine.runtime.errors import InputError
+from engine.runtime.storage import reading
 from engine.runtime.streams import SIDES
 from engine.runtime.work import rows_done
 
@@ -78,7 +78,7 @@ def _tables(plan: Plan, part: FileRows) -> Iterator[pa.Table]:
     """Yield the rows in tables of at most `split_rows` rows, read by one core: a task has one."""
     stored = in_files(plan.read, plan.folders)
     try:
-        with storage.parquet_file(part.path, pre_buffer=False) as source:
+        with reading.parquet_file(part.path, pre_buffer=False) as source:
             groups = list(part.row_groups)
             if part.rows <= plan.split_rows:
                 whole = source.read_row_groups(groups, columns=stored, use_threads=False)

@@ -27,8 +27,8 @@ from engine.lanes.write import in_order
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress
 from engine.runtime.jit import Ints
+from engine.runtime.storage.uris import Place
 from engine.runtime.streams import LEFT, RIGHT
-from engine.runtime.uris import Place
 from engine.runtime.work import Bar, doing, listening
 
 _BOTH = (LEFT, RIGHT)

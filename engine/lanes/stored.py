@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from engine.lanes.runfiles import COLUMNS, RunRows, empty_columns
 from engine.lanes.runs import TimedPiece
-from engine.runtime.storage import parquet_file
-from engine.runtime.uris import Place, Uri, text_of
+from engine.runtime.storage.reading import parquet_file
+from engine.runtime.storage.uris import Place, Uri, text_of
 
 _GROUPS_FETCHED = 64
 """Row groups of a lane in an object store: about a million rows."""

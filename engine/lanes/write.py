@@ -22,9 +22,9 @@ from engine.lanes.merge import merged
 from engine.lanes.runfiles import KEPT, ROWS, Files
 from engine.lanes.runs import Piece, Pieces, PlacedRun, Run, lanes_written
 from engine.runtime.jit import Ints
-from engine.runtime.places import make_folder, written
-from engine.runtime.storage import parquet_file
-from engine.runtime.uris import Place
+from engine.runtime.storage.places import make_folder, written
+from engine.runtime.storage.reading import parquet_file
+from engine.runtime.storage.uris import Place
 from engine.runtime.work import rows_done
 
 GROUP_ROWS = 16_384

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from engine.multiway.streams import Attributes
+from engine.runtime.compilation.pointers import pointer
 from engine.runtime.errors import SpecError, did_you_mean
 from engine.runtime.jit import inlined
-from engine.runtime.pointers import pointer
 from gpu_kernels.multiway.predicates import DOT, EQUI, KEYED, KINDS, holds
 
 Theta = Callable[[Any, Any], bool]

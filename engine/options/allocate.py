@@ -17,7 +17,7 @@ from engine.options.replay import JobOptions, job_of
 from engine.options.storage import ANYWHERE
 from engine.replay.layout import ESTIMATORS
 from engine.runtime.errors import SpecError
-from engine.runtime.uris import Place, storing
+from engine.runtime.storage.uris import Place, storing
 
 RECALL, ERROR = "recall", "error"
 METRICS = (RECALL, ERROR)

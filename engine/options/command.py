@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from engine.options.option import Option, options_of
 from engine.options.storage import STORAGE
 from engine.runtime.errors import SpecError, WinnowError, closest, did_you_mean
-from engine.runtime.uris import Place
+from engine.runtime.storage.uris import Place
 from engine.runtime.warned import IN_WORDS
 
 S = TypeVar("S")
@@ -256,7 +256,7 @@ def read_toml(path: Place) -> dict[str, Any]:
     SpecError
         If it cannot be read or is not TOML.
     """
-    from engine.runtime.places import text_at  # noqa: PLC0415 - help needs no pyarrow
+    from engine.runtime.storage.places import text_at  # noqa: PLC0415 - help needs no pyarrow
 
     try:
         return tomllib.loads(text_at(path))

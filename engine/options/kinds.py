@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.runtime.errors import SpecError
-from engine.runtime.uris import path_of, source_of
+from engine.runtime.storage.uris import path_of, source_of
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from engine.options.option import Option, check_fields
 from engine.options.replay import REPLAY, STREAMS, WHERE, JobOptions, Joined, job_of
 from engine.options.storage import ANYWHERE
 from engine.runtime.errors import SpecError
-from engine.runtime.uris import Place
+from engine.runtime.storage.uris import Place
 
 DEFAULT_BUCKETS = 100
 DEFAULT_MEMORY = "1%,5%,10%,25%"

@@ -21,7 +21,7 @@ from engine.options.streams import check_reference
 from engine.options.where import DEVICES
 from engine.policies import policy_named
 from engine.runtime.errors import SpecError
-from engine.runtime.uris import Place
+from engine.runtime.storage.uris import Place
 
 
 class Joined(

@@ -17,8 +17,8 @@ from engine.options.option import Option, check_fields, options_of
 from engine.options.replay import JOIN, STREAMS, WHERE, JobOptions, Joined, job_of
 from engine.options.storage import ANYWHERE
 from engine.runtime.errors import SpecError
+from engine.runtime.storage.uris import Place, absolute
 from engine.runtime.streams import SIDES
-from engine.runtime.uris import Place, absolute
 from engine.sampling.aggregates import AggregateSpec, parse_aggregate
 from engine.sampling.lane import METHODS
 from engine.sampling.model import COUNTS

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypedDict
 from engine.options.kinds import Kind
 from engine.options.option import Interface, Option
 from engine.runtime.errors import SpecError
-from engine.runtime.uris import HIDDEN, PUBLIC, Place, checked_options, place_of
+from engine.runtime.storage.uris import HIDDEN, PUBLIC, Place, checked_options, place_of
 
 
 class Anywhere(Kind):

@@ -26,7 +26,7 @@ from engine.options.storage import ANYWHERE
 from engine.policies import POLICIES, SAMPLING, Value
 from engine.replay.layout import ESTIMATORS
 from engine.runtime.errors import SpecError
-from engine.runtime.uris import Place
+from engine.runtime.storage.uris import Place
 
 DEFAULT_POLICIES = "all"
 DEFAULT_MEMORY = "10%:100%:10%"

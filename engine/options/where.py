@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias, TypedDict
 from engine.options.kinds import FLAG, Text
 from engine.options.option import Interface, Option
 from engine.options.storage import ANYWHERE
-from engine.runtime.uris import Place
+from engine.runtime.storage.uris import Place
 
 PathLike: TypeAlias = str | os.PathLike[str]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from engine.replay import kernel
 from engine.replay.layout import CommonRules, ReplayRules
-from engine.runtime.deferred import LEFT
+from engine.runtime.compilation.deferred import LEFT
 from engine.runtime.jit import NEVER
 from gpu_kernels.pool import Pool, no_pool
 

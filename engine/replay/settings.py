@@ -17,8 +17,8 @@ from engine.lanes.profile import LaneProfile, SideProfile
 from engine.policies import Across, Policy, Structure, Value, ValueKind, policy_or_sample
 from engine.policies.age import most_buckets
 from engine.replay.layout import ESTIMATORS, PROBES, ReplayRules
+from engine.runtime.compilation.pointers import Pointer, pointer
 from engine.runtime.errors import SpecError, chosen
-from engine.runtime.pointers import Pointer, pointer
 from engine.value_model.estimate import Terms
 from gpu_kernels.combine import COMBINES
 from gpu_kernels.philox import PURPOSE_CLUSTER, PURPOSE_PRIORITY

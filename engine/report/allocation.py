@@ -16,7 +16,7 @@ from engine.report.envelope import Report
 from engine.report.shown import Shown
 from engine.report.tables import number, percent, print_end, table_of
 from engine.runtime.errors import chosen
-from engine.runtime.uris import Place
+from engine.runtime.storage.uris import Place
 
 _TITLES = {
     "alloc": "ALLOC: the worst join does as well as it can",

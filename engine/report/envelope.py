@@ -16,10 +16,10 @@ from engine.options.budget import Amounts
 from engine.policies import Value
 from engine.replay.settings import UNLIMITED
 from engine.runtime.errors import OutputError
-from engine.runtime.places import is_there, save_text, try_to_put
+from engine.runtime.storage.places import is_there, save_text, try_to_put
+from engine.runtime.storage.uris import Place, Uri
 from engine.runtime.streams import SIDES
 from engine.runtime.time_units import instant_text, span_text
-from engine.runtime.uris import Place, Uri
 from gpu_kernels.devices import Choice
 
 TIME_BINS = 50

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from engine.report.charts import Bars, Chart, Lines, Series
 from engine.report.envelope import check_place
 from engine.runtime.errors import OutputError, SpecError
-from engine.runtime.places import make_folder, try_to_put, written
-from engine.runtime.uris import Place, Uri
+from engine.runtime.storage.places import make_folder, try_to_put, written
+from engine.runtime.storage.uris import Place, Uri
 
 FORMATS = (".png", ".svg")
 COLOURS = (

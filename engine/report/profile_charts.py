@@ -17,8 +17,8 @@ from engine.report.profile_table import print_profile
 from engine.report.shown import Shown
 from engine.report.tables import length, time_scale
 from engine.runtime.errors import chosen
+from engine.runtime.storage.uris import Place
 from engine.runtime.streams import SIDES
-from engine.runtime.uris import Place
 
 
 def profile_shown(profile: ArrivalProfile) -> Shown:

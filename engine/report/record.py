@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from engine.report.shown import Request, Shown
 from engine.runtime.errors import InputError
-from engine.runtime.places import save_text
-from engine.runtime.storage import bytes_at
-from engine.runtime.uris import Place, place_of
+from engine.runtime.storage.places import save_text
+from engine.runtime.storage.reading import bytes_at
+from engine.runtime.storage.uris import Place, place_of
 
 NAME = "_report.json"
 """Readers of Parquet pass over files whose names begin like this."""

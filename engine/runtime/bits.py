@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.runtime.deferred import Intrinsic
+from engine.runtime.compilation.deferred import Intrinsic
 from engine.runtime.jit import kernel
 
 _BLOCK = 4  # log2 of the words that are counted together

@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 import threadpoolctl
 
-from engine.runtime.deferred import Intrinsic
+from engine.runtime.compilation.deferred import Intrinsic
 
 product = Intrinsic("product", np.dot)
 """Write the matrix product of two float32 arrays: ``product(left, right, out)``.

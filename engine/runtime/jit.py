@@ -3,10 +3,10 @@
 Numba's own cache watches only the file that a function stands in, so a kernel stays stale when a
 helper in another file changes, and goes by the place of that file, which is another for every Spark
 application that ships it. Here a function's folder in the cache is named after its module and a
-digest of all source that can end up in its code (`engine.runtime.source`): an edit starts fresh
-folders for what depends on it and no others, and whoever has the same source, installed or in an
-archive, shares what was compiled. `engine.runtime.entries` says how. Numba is loaded when it is
-needed (`engine.runtime.deferred`).
+digest of all source that can end up in its code (`engine.runtime.compilation.source`): an edit
+starts fresh folders for what depends on it and no others, and whoever has the same source,
+installed or in an archive, shares what was compiled. `engine.runtime.compilation.entries` says how.
+Numba is loaded when it is needed (`engine.runtime.compilation.deferred`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.deferred import Deferred, Intrinsic
-from engine.runtime.kept import LONG
+from engine.runtime.compilation.compilations import LONG
+from engine.runtime.compilation.deferred import Deferred, Intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -63,7 +63,7 @@ def kernel(function: F) -> F:
 def patient(function: F) -> F:
     """Have a kernel that trials need, and that takes long to compile, interpreted for more steps.
 
-    See `engine.runtime.entries.PATIENCE`; here it is `engine.runtime.kept.LONG`.
+    See `engine.runtime.compilation.entries.PATIENCE`; here it is `LONG`.
     """
     function.patience = LONG  # type: ignore[attr-defined]
     return function

@@ -19,8 +19,8 @@ from pyspark.sql.types import StructField, StructType
 from engine.archives.families import plain_type
 from engine.lanes.split import Plan
 from engine.lanes.splits import Source
-from engine.runtime import storage
-from engine.runtime.uris import Uri
+from engine.runtime.storage import reading
+from engine.runtime.storage.uris import Uri
 from spark_plugin.columns import named
 from spark_plugin.hashing import spark_type
 from spark_plugin.outcome import OtherwiseError
@@ -148,7 +148,7 @@ def footers_of(sources: Sequence[Source]) -> Footers:
     """
     schemas, rows, size, metadata = [], [], 0, []
     for source in sources:
-        with storage.parquet_file(source.path) as file:
+        with reading.parquet_file(source.path) as file:
             schemas.append(file.schema_arrow)
             rows.append(file.metadata.num_rows)
             groups = range(file.num_row_groups)

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from engine.lanes.split import Plan, SplitResult, Splitting
+from engine.runtime.storage.uris import Place, text_of
 from engine.runtime.streams import SIDES
-from engine.runtime.uris import Place, text_of
 from spark_plugin.archives.scan import Columns
 from spark_plugin.archives.survey import Cut
 from spark_plugin.outcome import OtherwiseError

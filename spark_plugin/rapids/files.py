@@ -63,7 +63,7 @@ def discovery_script() -> Path:
 
 
 def _home() -> Path:
-    from engine.runtime.kept import cache_home  # noqa: PLC0415 - with numba, and winnow is light
+    from engine.runtime.cache_folders import cache_home  # noqa: PLC0415 - with numba, and winnow is light
 
     return cache_home() / "rapids"
 

@@ -9,8 +9,8 @@ from importlib import metadata, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from engine.runtime.disk import full_disk_reported, whole_file
 from engine.runtime.errors import OutputError, SpecError
+from engine.runtime.storage.disk import full_disk_reported, whole_file
 
 PACKAGES = ("engine", "gpu_kernels", "spark_plugin", "pyspark_winnow", "winnow")
 """What an application imports."""

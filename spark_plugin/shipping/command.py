@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 from engine.options.command import Command, Group
 from engine.options.kinds import ITEMS, PLACE, Names
 from engine.options.option import Option
-from engine.runtime.disk import scratch_folder
 from engine.runtime.errors import SpecError, chosen
+from engine.runtime.storage.disk import scratch_folder
 
 if TYPE_CHECKING:
     from engine.commands.asked import Asked

@@ -19,10 +19,10 @@ from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import GroupTimes, group_times
 from engine.archives.source import Archive, open_archive, unreadable
 from engine.archives.ticks import FAULTS, ticks
-from engine.runtime import storage
 from engine.runtime.errors import InputError, SpecError
+from engine.runtime.storage import reading
+from engine.runtime.storage.uris import Uri, source_of
 from engine.runtime.streams import SIDES
-from engine.runtime.uris import Uri, source_of
 
 OTHER_OPTIONS = (
     "the checkpoint is of a replay with other options or columns, or another function as policy: "
@@ -158,12 +158,12 @@ def read(feed: Feed, chunk: Chunk, names: tuple[str, ...]) -> pa.Table:
     stream = feed.streams[chunk.side]
     file = stream.archive.files[chunk.file]
     try:
-        if storage.state_of(file.path) != (file.size, file.changed):
+        if reading.state_of(file.path) != (file.size, file.changed):
             raise InputError(
                 f"the {stream.archive.side} archive: file {file.path} is not the file that the "
                 "stream began with: put that back, or begin again with a new checkpoint"
             )
-        with storage.parquet_file(file.path, memory_map=True) as source:
+        with reading.parquet_file(file.path, memory_map=True) as source:
             table = source.read_row_group(chunk.group, columns=list(names)).select(names)
         kinds = pa.schema([stream.kinds.field(name) for name in names])
         return decoded(table).cast(kinds, safe=False)
@@ -188,7 +188,7 @@ def chunks(stream: Stream, side: int) -> Iterator[tuple[Chunk, pq.FileMetaData]]
     first = 0
     for number, file in enumerate(stream.archive.files):
         try:
-            with storage.parquet_file(file.path) as source:
+            with reading.parquet_file(file.path) as source:
                 footer = source.metadata
         except (pa.ArrowException, OSError) as error:
             raise InputError(unreadable(file.path, stream.archive.side, error)) from error

@@ -18,7 +18,7 @@ from places import ORACLE, ROOT
 
 from engine.options.meanings import MEANINGS
 from engine.policies import POLICIES, SAMPLING
-from engine.runtime.source import UNCOMPILED
+from engine.runtime.compilation.source import UNCOMPILED
 
 PACKAGES = ("gpu_kernels", "engine", "spark_plugin", "pyspark_winnow", "winnow")
 """Each may import those before it."""

@@ -20,7 +20,7 @@ from places import ROOT
 from quick_java import EXECUTORS
 from thorough import guards
 
-from engine.runtime.kept import cache_home
+from engine.runtime.cache_folders import cache_home
 
 DOCKER = ROOT / "docker"
 SECONDS = 300

@@ -19,8 +19,8 @@ from places import ROOT
 from thorough import guards
 
 from engine.commands import main, warm
+from engine.runtime.compilation.source import module_digest
 from engine.runtime.errors import SpecError
-from engine.runtime.source import module_digest
 from spark_plugin.shipping import command, environment
 from spark_plugin.shipping.environment import packed, write_environment
 
@@ -94,7 +94,10 @@ def test_what_was_compiled_is_found_again_from_another_archive(tmp_path: Path) -
 
 
 @guards(
-    "setup.py", "pyproject.toml", "engine/runtime/kept.py", "tests/architecture/test_package.py"
+    "setup.py",
+    "pyproject.toml",
+    "engine/runtime/cache_folders.py",
+    "tests/architecture/test_package.py",
 )
 @pytest.mark.parametrize("shipped", [True, False])
 def test_a_wheel_has_the_kernels_that_it_is_given(tmp_path: Path, *, shipped: bool) -> None:
@@ -106,9 +109,9 @@ def test_a_wheel_has_the_kernels_that_it_is_given(tmp_path: Path, *, shipped: bo
     (wheel,) = tmp_path.glob("*.whl")
     assert wheel.name.endswith("-py3-none-any.whl") != shipped
     program = (
-        "import sys; from pathlib import Path; from engine.runtime import kept;"
-        "found = kept.shipped_kernels();"
-        "print(kept.__file__, [own.name for own in found.rglob('*.nbi')] if found else found)"
+        "import sys; from pathlib import Path; from engine.runtime import cache_folders as ours;"
+        "found = ours.shipped_kernels();"
+        "print(ours.__file__, [own.name for own in found.rglob('*.nbi')] if found else found)"
     )
     target = tmp_path / "installed"
     words = ["-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target), str(wheel)]

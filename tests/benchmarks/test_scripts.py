@@ -26,7 +26,7 @@ for name in sys.argv[1:]:
         print(name, error.name)
     sys.path[:] = place
 """
-COMPILES = "from engine.runtime.kept import COMPILED; print(COMPILED.always)"
+COMPILES = "from engine.runtime.compilation.compilations import COMPILED; print(COMPILED.always)"
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from rich.console import Console
 
 from engine.commands.bars import StageBars
 from engine.commands.compiling import COMPILING, Compiling
+from engine.runtime.compilation.compilations import COMPILED
 from engine.runtime.jit import jit
-from engine.runtime.kept import COMPILED
 
 COMPILES = """
 import sys
@@ -24,9 +24,9 @@ from types import SimpleNamespace
 from engine.commands import main
 from engine.commands.compiling import COMPILING
 from engine.options.command import Command
-from engine.runtime.kept import COMPILED
+from engine.runtime.compilation.compilations import COMPILED
 from engine.runtime.jit import jit
-from engine.runtime.kept import COMPILED
+from engine.runtime.compilation.compilations import COMPILED
 
 def run(asked):
     print(COMPILING.depth)

@@ -29,7 +29,7 @@ from types import SimpleNamespace
 from engine.commands import interrupts, main
 from engine.jobs.output_at import output_at
 from engine.options.command import Command
-from engine.runtime.disk import scratch_folder
+from engine.runtime.storage.disk import scratch_folder
 from engine.runtime.executors import ThreadExecutor
 from engine.runtime.jit import jit
 

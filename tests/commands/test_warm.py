@@ -18,7 +18,7 @@ PROGRAM = """
 import sys
 from engine.commands import main
 status = main()
-from engine.runtime.kept import COMPILED
+from engine.runtime.compilation.compilations import COMPILED
 print("compiled:", *COMPILED.names, file=sys.stderr)
 sys.exit(status)
 """

@@ -17,9 +17,9 @@ from engine.jobs.multijoin import machine
 from engine.jobs.multijoin.run import run_multijoin
 from engine.multiway.fractions.greedy import METRICS
 from engine.multiway.streams import MultiStreams
+from engine.runtime.compilation.compilations import COMPILED
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import SerialExecutor
-from engine.runtime.kept import COMPILED
 from winnow import multijoin
 
 BASE = {"basic_window": 2, "adapt_every": 6}

@@ -20,7 +20,7 @@ from engine.jobs.multijoin.harvested import within
 from engine.jobs.multijoin.outlook import Expected, Way, stretch_of
 from engine.jobs.multijoin.read import Lane
 from engine.jobs.output import PartWriter
-from engine.runtime.kept import COMPILED
+from engine.runtime.compilation.compilations import COMPILED
 
 SHED: dict[str, Any] = {"throttle": 0.5, "basic_window": 2, "adapt_every": 5, "window": 3}
 

@@ -17,8 +17,8 @@ from engine.commands import main
 from engine.jobs.output import write_file
 from engine.jobs.output_at import output_at
 from engine.runtime.errors import InputError, OutputError
-from engine.runtime.listing import dataset, files_at
-from engine.runtime.uris import Uri, storing
+from engine.runtime.storage.listing import dataset, files_at
+from engine.runtime.storage.uris import Uri, storing
 
 pytest.importorskip("obstore", reason="obstore is not installed: make extras")
 TABLE = pa.table({"ts": pa.array([3, 5], pa.int64())})

@@ -40,8 +40,8 @@ for file in folder.rglob("*.parquet"):
 GET = """
 import sys
 from pathlib import Path
-from engine.runtime.listing import dataset
-from engine.runtime.uris import Uri
+from engine.runtime.storage.listing import dataset
+from engine.runtime.storage.uris import Uri
 import pyarrow.parquet as pq
 pq.write_table(dataset(Uri(sys.argv[1])).to_table(), sys.argv[2])
 """
@@ -50,12 +50,12 @@ import sys
 import pyarrow as pa
 from engine.jobs.output import write_file
 from engine.jobs.output_at import output_at
-from engine.runtime.disk import lease_mark
+from engine.runtime.storage.disk import lease_mark
 from engine.runtime.errors import OutputError
-from engine.runtime.listing import files_of
-from engine.runtime.run_folders import OWNER
-from engine.runtime.uploads import objects, put
-from engine.runtime.uris import Uri
+from engine.runtime.storage.listing import files_of
+from engine.runtime.storage.run_folders import OWNER
+from engine.runtime.storage.uploads import objects, put
+from engine.runtime.storage.uris import Uri
 uri, table = Uri(sys.argv[1]), pa.table({"ts": pa.array([3, 5], pa.int64())})
 left = uri / f"run-{'a' * 32}"
 put(left / OWNER, (lease_mark().rsplit(" ", 2)[0] + " 4194303 1").encode())
@@ -140,8 +140,8 @@ def test_outputs_lanes_and_reports_are_those_of_a_disk(place: str, tmp_path: Pat
 
 
 @guards(
-    "tests/jobs/test_storage_hdfs.py", "engine/runtime/hadoop.py", "engine/runtime/run_folders.py",
-    "engine/jobs/output_at.py",
+    "tests/jobs/test_storage_hdfs.py", "engine/runtime/storage/hadoop.py",
+    "engine/runtime/storage/run_folders.py", "engine/jobs/output_at.py",
 )  # fmt: skip
 def test_a_kill_at_any_moment_leaves_no_manifest_and_the_next_run_cleans_up(
     place: str, tmp_path: Path

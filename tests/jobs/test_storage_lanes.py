@@ -22,9 +22,9 @@ from engine.commands import main
 from engine.lanes.manifest import MANIFEST, Prepared
 from engine.lanes.prepare import prepare_cached
 from engine.runtime.executors import SerialExecutor
-from engine.runtime.listing import dataset
-from engine.runtime.run_folders import OWNER
-from engine.runtime.uris import Uri, storing
+from engine.runtime.storage.listing import dataset
+from engine.runtime.storage.run_folders import OWNER
+from engine.runtime.storage.uris import Uri, storing
 
 pytest.importorskip("obstore", reason="obstore is not installed: make extras")
 pytestmark = needs_store

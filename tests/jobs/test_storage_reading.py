@@ -17,7 +17,7 @@ import winnow
 from engine.archives.source import stored_bytes
 from engine.commands import main
 from engine.runtime.errors import InputError
-from engine.runtime.uris import Uri, storing
+from engine.runtime.storage.uris import Uri, storing
 
 pytestmark = needs_store
 ROLES: dict[str, Any] = {"on": "k", "time": "t", "importance": "i", "window": 50}
@@ -234,7 +234,7 @@ def test_a_plan_may_be_in_the_store(store: Store, tmp_path: Path) -> None:
 
 
 def test_files_at_a_pattern(store: Store, tmp_path: Path) -> None:
-    from engine.runtime.listing import files_at  # noqa: PLC0415 - beside what it tests
+    from engine.runtime.storage.listing import files_at  # noqa: PLC0415 - beside what it tests
 
     (tmp_path / "a").write_text("a")
     for key in ("day=1/a.csv", "day=1/b.csv", "day=2/deep/a.csv", "day=2/_x/a.csv", ".c/a.csv"):

@@ -11,12 +11,12 @@ from storage_cases import BUCKET, Store, needs_store, served
 
 from engine.jobs.output import write_file
 from engine.jobs.output_at import output_at
-from engine.runtime.disk import lease_mark
 from engine.runtime.errors import OutputError
-from engine.runtime.listing import files_at
-from engine.runtime.run_folders import OWNER, close_run, late_withdrawn
-from engine.runtime.uploads import write_bytes
-from engine.runtime.uris import Uri
+from engine.runtime.storage.disk import lease_mark
+from engine.runtime.storage.listing import files_at
+from engine.runtime.storage.run_folders import OWNER, close_run, late_withdrawn
+from engine.runtime.storage.uploads import write_bytes
+from engine.runtime.storage.uris import Uri
 
 pytest.importorskip("obstore", reason="obstore is not installed: make extras")
 pytestmark = needs_store

@@ -25,10 +25,10 @@ from engine.commands import main
 from engine.jobs.output import write_file
 from engine.jobs.output_at import output_at
 from engine.runtime.errors import InputError, OutputError
-from engine.runtime.listing import files_at, files_of
-from engine.runtime.storage import parquet_file
-from engine.runtime.uploads import write_bytes
-from engine.runtime.uris import Uri, storing
+from engine.runtime.storage.listing import files_at, files_of
+from engine.runtime.storage.reading import parquet_file
+from engine.runtime.storage.uploads import write_bytes
+from engine.runtime.storage.uris import Uri, storing
 
 pytest.importorskip("obstore", reason="obstore is not installed: make extras")
 pytestmark = needs_store

@@ -41,8 +41,8 @@ from engine.lanes.stretch import Between, stretch_of
 from engine.options.budget import SPLITS, Amount, divided, parse_amount
 from engine.options.replay import REPLAY, JobOptions, job_of
 from engine.report.advice import doubt
+from engine.runtime.compilation.compilations import COMPILED
 from engine.runtime.executors import SerialExecutor, Stages, ThreadExecutor
-from engine.runtime.kept import COMPILED
 
 
 class Opened(NamedTuple):

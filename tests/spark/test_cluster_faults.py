@@ -31,8 +31,8 @@ from thorough import guards, often, repeats
 
 from engine.commands import main
 from engine.runtime.errors import InputError
-from engine.runtime.listing import dataset as dataset_at
-from engine.runtime.uris import Uri
+from engine.runtime.storage.listing import dataset as dataset_at
+from engine.runtime.storage.uris import Uri
 
 pytestmark = guards(
     "spark_plugin", "engine/jobs", "engine/lanes", "engine/runtime",

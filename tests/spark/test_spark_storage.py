@@ -18,8 +18,8 @@ from thorough import guards
 
 from engine.commands import main
 from engine.runtime.errors import InputError
-from engine.runtime.listing import dataset
-from engine.runtime.uris import Uri
+from engine.runtime.storage.listing import dataset
+from engine.runtime.storage.uris import Uri
 from spark_plugin.executor import SparkExecutor
 from spark_plugin.streaming.feed import parquet_archive
 
@@ -100,7 +100,10 @@ exec unshare --mount sh -c 'mount -t tmpfs none "{hidden}" && exec "{python}" "$
 
 
 @guards(
-    "spark_plugin", "engine/lanes", "engine/runtime/places.py", "tests/spark/test_spark_storage.py"
+    "spark_plugin",
+    "engine/lanes",
+    "engine/runtime/storage/places.py",
+    "tests/spark/test_spark_storage.py",
 )
 @pytest.mark.skipif(find_spec("obstore") is None, reason="obstore is not installed: make extras")
 def test_machines_that_share_no_folder(store: Store, tmp_path: Path) -> None:

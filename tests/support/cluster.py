@@ -110,7 +110,7 @@ def spark_home() -> Path:
 
 def environment(python: Path, host: str = "127.0.0.1") -> dict[str, str]:
     """Return that of a machine of a cluster: nothing of winnow but where it keeps compiled code."""
-    from engine.runtime.kept import cache_home  # noqa: PLC0415 - as above
+    from engine.runtime.cache_folders import cache_home  # noqa: PLC0415 - as above
     from spark_plugin.session import provide_java  # noqa: PLC0415 - as above
 
     provide_java()

@@ -31,9 +31,9 @@ from pyspark.sql import SparkSession
 
 import engine
 import spark_plugin
-from engine.runtime.storage import bytes_at
-from engine.runtime.uploads import objects, write_bytes
-from engine.runtime.uris import Uri
+from engine.runtime.storage.reading import bytes_at
+from engine.runtime.storage.uploads import objects, write_bytes
+from engine.runtime.storage.uris import Uri
 from spark_plugin import dataframe, streaming, submit
 from spark_plugin.executor import SparkExecutor
 from spark_plugin.lookup import lookup

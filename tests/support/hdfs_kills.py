@@ -18,11 +18,11 @@ from typing import Any
 
 from engine.commands import main as command
 from engine.jobs.replay import run as _  # noqa: F401 - once, before processes are forked
-from engine.runtime import hadoop
 from engine.runtime.errors import InputError
-from engine.runtime.listing import files_at
-from engine.runtime.uploads import objects, remove
-from engine.runtime.uris import Uri
+from engine.runtime.storage import hadoop
+from engine.runtime.storage.listing import files_at
+from engine.runtime.storage.uploads import objects, remove
+from engine.runtime.storage.uris import Uri
 
 MANIFEST = "_manifest.json"
 _CHANGES = {"create_dir", "open_output_stream", "move", "delete_file", "delete_dir"}

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from numba.core.registry import CPUDispatcher
 
-from engine.runtime import interpreted
-from engine.runtime.entries import Entry
-from engine.runtime.interpreted_values import Arguments
-from engine.runtime.translated import NotInterpretedError
+from engine.runtime.compilation import interpreted
+from engine.runtime.compilation.entries import Entry
+from engine.runtime.compilation.interpreted_values import Arguments
+from engine.runtime.compilation.translated import NotInterpretedError
 
 CALLS = 300
 """Of a kernel that are compared in a process, in either way."""

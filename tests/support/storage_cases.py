@@ -23,9 +23,9 @@ import pytest
 from file_formats import WRITE
 
 from engine.runtime.errors import InputError
-from engine.runtime.listing import files_at
-from engine.runtime.storage import parquet_file
-from engine.runtime.uris import Uri
+from engine.runtime.storage.listing import files_at
+from engine.runtime.storage.reading import parquet_file
+from engine.runtime.storage.uris import Uri
 
 BUCKET = "archives"
 SECRET = "a-secret-that-nobody-may-see"  # noqa: S105 - of no store but the tests' own

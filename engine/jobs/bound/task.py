@@ -22,9 +22,9 @@ from engine.optimum.retained import Retained, states_text
 from engine.optimum.settings import Effort, Objective
 from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, ON_CPU, ON_GPU, Wanted, attempt
-from engine.runtime.disk import scratch_folder
 from engine.runtime.executors import Executor, Stages
-from engine.runtime.uris import Place
+from engine.runtime.storage.disk import scratch_folder
+from engine.runtime.storage.uris import Place
 from gpu_kernels.devices import Choice, Device
 
 GPU_ROWS = 1_000_000

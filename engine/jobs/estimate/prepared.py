@@ -23,9 +23,9 @@ from engine.lanes.prepare import fingerprint
 from engine.lanes.reader import LANE_COLUMNS, LaneFiles
 from engine.lanes.stored import Stored
 from engine.options.estimate import EstimateOptions
+from engine.runtime.cache_folders import LANES, cache_home
 from engine.runtime.executors import Stages
 from engine.runtime.jit import Floats
-from engine.runtime.kept import LANES, cache_home
 from engine.runtime.streams import SIDES, StreamBatch
 from engine.sampling.values import columns_of, stored_values
 

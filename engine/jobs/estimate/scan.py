@@ -25,8 +25,8 @@ from engine.archives.source import Archive
 from engine.archives.stretches import FileGroups, StretchTuples, group_columns, read_groups
 from engine.jobs.estimate.keys import keys_of
 from engine.lanes.key_parts import BUCKETS, buckets_of
-from engine.runtime import storage
 from engine.runtime.jit import Ints
+from engine.runtime.storage import reading
 from engine.runtime.streams import SIDES, StreamBatch
 
 _ROWS = 1_000_000
@@ -66,7 +66,7 @@ def sources_of(
         if archive.copied:
             found.append(Source(side, own, None, *common, file.size, file.size, 0))
             continue
-        with storage.parquet_file(file.path) as opened:
+        with reading.parquet_file(file.path) as opened:
             footer = opened.metadata
         wanted = [stored(footer, names) for names in ((*roles.columns, *columns), roles.on)]
         begin = first

@@ -18,7 +18,7 @@ from engine.lanes.profile import SideProfile
 from engine.lanes.reader import LaneFiles
 from engine.lanes.unwritten import Unwritten
 from engine.runtime.executors import Stages
-from engine.runtime.uris import Place
+from engine.runtime.storage.uris import Place
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,10 @@ from engine.exact.unexpired import LiveKeys
 from engine.jobs.exact.key_totals import COUNTS, REMEMBERED, Live
 from engine.lanes.reader import LaneBatch
 from engine.replay.settings import ReplaySettings
-from engine.runtime.places import is_there, written
-from engine.runtime.source import source_digest
-from engine.runtime.storage import bytes_at
-from engine.runtime.uris import Place, Uri
+from engine.runtime.compilation.source import source_digest
+from engine.runtime.storage.places import is_there, written
+from engine.runtime.storage.reading import bytes_at
+from engine.runtime.storage.uris import Place, Uri
 
 Ids = tuple[NDArray[np.int32], NDArray[np.int32]]
 Ages = tuple[NDArray[np.int64], NDArray[np.int64]]

@@ -23,8 +23,8 @@ from engine.multiway.exact.tiles import MakePropose
 from engine.multiway.streams import MultiStreams, Windows
 from engine.options.multijoin import AUTO
 from engine.report.losses import two_digits
-from engine.runtime.disk import scratch_folder
-from engine.runtime.kept import COMPILED
+from engine.runtime.compilation.compilations import COMPILED
+from engine.runtime.storage.disk import scratch_folder
 
 _log = logging.getLogger("winnow")
 _FEW = 100_000_000

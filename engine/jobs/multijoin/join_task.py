@@ -37,9 +37,9 @@ from engine.multiway.streams import Windows, basic_counts, windows_of
 from engine.options.multijoin import AUTO, ROWS, JoinStream, MultiJoinOptions
 from engine.options.shedding import HARVEST_TIMES
 from engine.runtime.errors import SpecError
+from engine.runtime.storage.uris import Place
 from engine.runtime.streams import SIDES
 from engine.runtime.time_units import parse_instant, parse_ticks, parse_window
-from engine.runtime.uris import Place
 from engine.runtime.warned import warn
 
 TICKS = {"tick": 1.0, "s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "day": 1.0 / 86_400}

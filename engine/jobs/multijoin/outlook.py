@@ -18,9 +18,9 @@ from engine.jobs.multijoin.read import WHOLE, Lane
 from engine.jobs.multijoin.written import OutputWriter
 from engine.multiway.exact.join import ExactJoin
 from engine.multiway.streams import Attributes, MultiStreams, Windows, basic_counts
-from engine.runtime.disk import scratch_folder
+from engine.runtime.compilation.compilations import COMPILED
 from engine.runtime.jit import Ints
-from engine.runtime.kept import COMPILED
+from engine.runtime.storage.disk import scratch_folder
 
 T = TypeVar("T")
 Way = Callable[[MultiJoinTask, Lane, OutputWriter], int]

@@ -24,7 +24,7 @@ from engine.report.envelope import Report, time_bins
 from engine.report.losses import in_a_line, in_figures
 from engine.runtime.executors import Executor, Progress, Stages
 from engine.runtime.short_windows import warn_of_short_windows
-from engine.runtime.storage import parquet_file
+from engine.runtime.storage.reading import parquet_file
 
 
 def run_multijoin(

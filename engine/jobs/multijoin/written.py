@@ -15,7 +15,7 @@ from engine.jobs.multijoin.read import Lane
 from engine.jobs.output import PartWriter, write_file
 from engine.multiway.exact.scores import Scores
 from engine.runtime.jit import Floats, Ints
-from engine.runtime.uris import Place
+from engine.runtime.storage.uris import Place
 
 Part = tuple[Ints, Ints, Floats]
 """Members (n, m), ts and importance of some outputs."""

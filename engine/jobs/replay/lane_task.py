@@ -32,8 +32,8 @@ from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
 from engine.replay.ranks import RetentionPlan
 from engine.replay.settings import ReplaySettings
-from engine.runtime.kept import COMPILED
-from engine.runtime.uris import Place
+from engine.runtime.compilation.compilations import COMPILED
+from engine.runtime.storage.uris import Place
 from gpu_kernels.devices import Choice
 
 

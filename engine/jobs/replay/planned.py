@@ -12,8 +12,8 @@ from engine.jobs.retention import PlanFile, peaks_of_plan, plan_file, plan_of_la
 from engine.lanes.reader import LaneFiles
 from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.runtime.errors import InputError
+from engine.runtime.storage.uris import Place
 from engine.runtime.streams import SIDES
-from engine.runtime.uris import Place
 
 
 class Limits(NamedTuple):

@@ -19,8 +19,8 @@ from engine.jobs.part import LanePart, MemberPayload, beside
 from engine.lanes.reader import LaneBatch, LaneFiles, apart, lane_batches
 from engine.replay.settings import UNLIMITED
 from engine.runtime.jit import Floats, Ints
+from engine.runtime.storage.uris import Place
 from engine.runtime.streams import SIDES, StreamBatch
-from engine.runtime.uris import Place
 from engine.sampling.aggregates import AggregateSpec, LaneAggregates
 from engine.sampling.inclusion import Inclusion, row_measures
 from engine.sampling.lane import LaneSampler

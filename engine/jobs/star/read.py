@@ -19,8 +19,8 @@ from engine.facts.roles import FactColumns
 from engine.jobs.output import write_file
 from engine.jobs.streams import StreamSource, rows_of
 from engine.runtime.jit import Ints
+from engine.runtime.storage.uris import Place
 from engine.runtime.streams import StreamBatch
-from engine.runtime.uris import Place
 from engine.star.index import StarFacts
 
 

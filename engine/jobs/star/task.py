@@ -35,7 +35,7 @@ from engine.options.star import StarOptions
 from engine.replay.settings import UNLIMITED
 from engine.report.envelope import plain, time_bins
 from engine.runtime.jit import FOREVER
-from engine.runtime.uris import Place
+from engine.runtime.storage.uris import Place
 from engine.runtime.work import rows_done
 from engine.star.index import StarFacts, StarIndex, star_index
 from engine.star.lane import StarReplay

@@ -20,7 +20,7 @@ from engine.options.cells import Point
 from engine.replay.common import KINDS
 from engine.replay.settings import ReplaySettings, number_of
 from engine.runtime.errors import SpecError
-from engine.runtime.uris import Place
+from engine.runtime.storage.uris import Place
 
 Settings = Mapping[int, ReplaySettings]
 """Of the points of the grid, by their numbers."""

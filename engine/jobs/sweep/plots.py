@@ -11,7 +11,7 @@ from engine.jobs.sweep.panels import Panels
 from engine.jobs.sweep.rows import Row
 from engine.policies import POLICIES, SAMPLING
 from engine.report.figures import blank, plain, save_each
-from engine.runtime.uris import Place
+from engine.runtime.storage.uris import Place
 
 FEW_LINES = 6
 """Up to so many lines have a marker at every point."""

@@ -27,9 +27,9 @@ from engine.policies import Structure, age
 from engine.replay.allocate import Ready
 from engine.replay.lane import LaneReplay
 from engine.replay.settings import ReplaySettings
+from engine.runtime.compilation.compilations import COMPILED
 from engine.runtime.device_choice import ASKED_FOR_CPU, ON_GPU, Wanted, attempt
 from engine.runtime.host import half_of_memory
-from engine.runtime.kept import COMPILED
 from engine.runtime.streams import StreamBatch
 from engine.runtime.work import as_here
 from engine.sampling.sizes import priorities

@@ -14,7 +14,7 @@ from engine.jobs.trial.found import Counted
 from engine.jobs.trial.layout import TrialLayout
 from engine.jobs.trial.lead_in import after_lead_in, learns, taught
 from engine.jobs.trial.stretches import STAGE, Stretch
-from engine.runtime.kept import COMPILED
+from engine.runtime.compilation.compilations import COMPILED
 
 WEIGHTS = {"yield": 2, "age": 2}
 """Tuples that one of a policy counts as; 1 of the others."""

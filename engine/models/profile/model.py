@@ -24,9 +24,9 @@ from engine.models.profile.parts import (
 )
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import Floats
-from engine.runtime.places import save_text, text_at
+from engine.runtime.storage.places import save_text, text_at
+from engine.runtime.storage.uris import Place, place_of
 from engine.runtime.streams import SIDES
-from engine.runtime.uris import Place, place_of
 
 __all__ = ["AgeCurve", "ArrivalProfile", "Correlation", "Frequencies", "StreamProfile"]
 

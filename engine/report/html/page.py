@@ -22,8 +22,8 @@ from engine.report.html.glossary import terms_in
 from engine.report.html.svg import LOOKS, Drawing, draw, marker
 from engine.report.shown import Request, Shown
 from engine.report.tables import CommandLine, Footnote
-from engine.runtime.places import save_text
-from engine.runtime.uris import Place
+from engine.runtime.storage.places import save_text
+from engine.runtime.storage.uris import Place
 
 MOST_DRAWN = 250_000
 """Bytes of plots; further ones are left out, which is said."""

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from engine.exact.by_value import ascending
-from engine.runtime.deferred import LEFT
+from engine.runtime.compilation.compilations import COMPILED
+from engine.runtime.compilation.deferred import LEFT
 from engine.runtime.jit import Floats
-from engine.runtime.kept import COMPILED
 
 TINY = 5e-324
 KINDS: dict[str, Callable[[np.random.Generator, int], Floats]] = {

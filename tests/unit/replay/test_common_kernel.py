@@ -15,8 +15,8 @@ from thorough import THOROUGH
 from engine.policies import POLICIES
 from engine.replay import common
 from engine.replay.layout import CommonRules
-from engine.runtime.deferred import LEFT, STEPS
-from engine.runtime.kept import COMPILED
+from engine.runtime.compilation.compilations import COMPILED
+from engine.runtime.compilation.deferred import LEFT, STEPS
 
 DRAWN = settings(
     max_examples=100 if THOROUGH else 20,

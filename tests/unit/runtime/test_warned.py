@@ -14,7 +14,7 @@ import pytest
 import winnow
 from engine.api import keywords
 from engine.commands import main
-from engine.runtime.kept import Compilations
+from engine.runtime.compilation.compilations import Compilations
 from engine.runtime.short_windows import warn_of_short_windows
 from engine.runtime.warned import WinnowWarning, telling_warnings, warn
 

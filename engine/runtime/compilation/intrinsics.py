@@ -1,4 +1,7 @@
-"""Instructions that numba has no functions for. `engine.runtime.deferred.Intrinsic` names them."""
+"""Instructions that numba has no functions for.
+
+`engine.runtime.compilation.deferred.Intrinsic` names them.
+"""
 
 from __future__ import annotations
 

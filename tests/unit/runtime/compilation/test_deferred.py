@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from engine.commands.warm import write_streams
-from engine.runtime import deferred
 from engine.runtime.bits import lowest, population
-from engine.runtime.deferred import LEFT, STEPS
+from engine.runtime.compilation import deferred
+from engine.runtime.compilation.compilations import COMPILED
+from engine.runtime.compilation.deferred import LEFT, STEPS
 from engine.runtime.jit import Ints, jit, shell_sorted
-from engine.runtime.kept import COMPILED
 
 RNG = np.random.default_rng(4)
 TOLD = """

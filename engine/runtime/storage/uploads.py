@@ -14,11 +14,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from engine.runtime import hadoop
-from engine.runtime.disk import scratch_home
 from engine.runtime.errors import OutputError
-from engine.runtime.storage import refusal
-from engine.runtime.uris import Place, PlainOptions, Uri
+from engine.runtime.storage import hadoop
+from engine.runtime.storage.disk import scratch_home
+from engine.runtime.storage.reading import refusal
+from engine.runtime.storage.uris import Place, PlainOptions, Uri
 
 _NAMES = {
     "s3": {

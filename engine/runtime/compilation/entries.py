@@ -5,9 +5,9 @@ machine code, with two wrappers and a file in the cache. Nobody calls most of ou
 a function that compiled code calls is a *part*: its LLVM code goes as it is into the entry that
 needs it, is optimised there once, and is kept with it.
 
-Parts take named tuples by reference (`engine.runtime.references`). Their fields may be constants of
-their type (``FIXED``): branches on them are decided before types are inferred, so an entry contains
-only what its own case needs.
+Parts take named tuples by reference (`engine.runtime.compilation.references`). Their fields may be
+constants of their type (``FIXED``): branches on them are decided before types are inferred, so an
+entry contains only what its own case needs.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 from numba.core.types.misc import unliteral
 
-from engine.runtime.beside import BESIDE
-from engine.runtime.entry_cache import CACHE, SHIPPED, EntryCache
-from engine.runtime.interpreted import CALL, interpret
-from engine.runtime.kept import COMPILED
-from engine.runtime.passes import calls_parts, fixed_fields, passes
-from engine.runtime.references import ReferToTuples, UnpackReferences
+from engine.runtime.compilation.beside import BESIDE
+from engine.runtime.compilation.compilations import COMPILED
+from engine.runtime.compilation.entry_cache import CACHE, SHIPPED, EntryCache
+from engine.runtime.compilation.interpreted import CALL, interpret
+from engine.runtime.compilation.passes import calls_parts, fixed_fields, passes
+from engine.runtime.compilation.references import ReferToTuples, UnpackReferences
+from engine.runtime.compilation.source import PACKAGES
+from engine.runtime.compilation.translated import NotInterpretedError
 from engine.runtime.skipped_imports import skip_blas
-from engine.runtime.source import PACKAGES
-from engine.runtime.translated import NotInterpretedError
 from gpu_kernels.portable import register_on_cpu
 
 _LEVEL_OF_CASES, _LEVEL_OF_CALLS = 1, 2

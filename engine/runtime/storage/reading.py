@@ -18,7 +18,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from engine.runtime.errors import InputError, OutputError
-from engine.runtime.uris import Place, PlainOptions, Uri
+from engine.runtime.storage.uris import Place, PlainOptions, Uri
 
 P = TypeVar("P", bound=str)
 T = TypeVar("T")

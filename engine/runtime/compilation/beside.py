@@ -21,8 +21,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar
 
+from engine.runtime.compilation.compilations import COMPILED
 from engine.runtime.errors import WinnowError
-from engine.runtime.kept import COMPILED
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ MOST = 8
 """Processes beside this one, or as many as there are cores: each takes some 250 MB."""
 IDLE = 20.0
 """Seconds that one waits for something to do."""
-_PROGRAM = "from engine.runtime.beside import serve; serve({})"
+_PROGRAM = "from engine.runtime.compilation.beside import serve; serve({})"
 
 
 class BesideError(WinnowError):

@@ -8,9 +8,9 @@ from types import ModuleType
 import pytest
 
 from engine.replay import kernel
-from engine.runtime import source
-from engine.runtime.deferred import Deferred
-from engine.runtime.source import imported_by, module_digest, source_of
+from engine.runtime.compilation import source
+from engine.runtime.compilation.deferred import Deferred
+from engine.runtime.compilation.source import imported_by, module_digest, source_of
 
 KERNEL = "engine.replay.kernel"
 

@@ -1,4 +1,4 @@
-"""Kernels' source as source that Python runs: see `engine.runtime.interpreted`."""
+"""Kernels' source as source that Python runs: see `engine.runtime.compilation.interpreted`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.runtime.interpreted_values import viewed
-from engine.runtime.source import PACKAGES, source_of
-from engine.runtime.stand_ins import (
+from engine.runtime.compilation.interpreted_values import viewed
+from engine.runtime.compilation.source import PACKAGES, source_of
+from engine.runtime.compilation.stand_ins import (
     FAST,
     LIBRARY,
     ROUNDS_ELSEWHERE,

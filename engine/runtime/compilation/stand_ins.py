@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.runtime.interpreted_values import Rows, Table, array_of, plain, viewed
+from engine.runtime.compilation.interpreted_values import Rows, Table, array_of, plain, viewed
 
 _SIGN, _WORD = 1 << 63, 1 << 64
 

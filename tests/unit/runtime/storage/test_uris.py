@@ -15,9 +15,17 @@ from engine.api.keywords import call_text
 from engine.options.kinds import PLACE, SOURCE
 from engine.options.storage import ANYWHERE, STORAGE
 from engine.runtime.errors import OutputError, SpecError
-from engine.runtime.storage import located, refusal
-from engine.runtime.uploads import put
-from engine.runtime.uris import OPTIONS, PUBLIC, Uri, checked_options, place_of, source_of, storing
+from engine.runtime.storage.reading import located, refusal
+from engine.runtime.storage.uploads import put
+from engine.runtime.storage.uris import (
+    OPTIONS,
+    PUBLIC,
+    Uri,
+    checked_options,
+    place_of,
+    source_of,
+    storing,
+)
 
 SECRET = "quite-a-secret"  # noqa: S105 - of nothing
 

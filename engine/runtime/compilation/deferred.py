@@ -2,7 +2,8 @@
 
 To load numba and machine code takes half a second, whether or not a kernel is in the cache. So the
 first steps of a process are interpreted, `STEPS` of all kernels together; whichever needs more, or
-cannot be interpreted, has numba loaded, and from then on `engine.runtime.entries` decides for all.
+cannot be interpreted, has numba loaded, and from then on
+`engine.runtime.compilation.entries` decides for all.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from collections.abc import Callable
 from functools import cached_property, update_wrapper
 from typing import TYPE_CHECKING, Any
 
-from engine.runtime.interpreted import CALL, interpret
-from engine.runtime.interpreted_values import arrays_in
-from engine.runtime.kept import COMPILED
-from engine.runtime.translated import NotInterpretedError
+from engine.runtime.compilation.compilations import COMPILED
+from engine.runtime.compilation.interpreted import CALL, interpret
+from engine.runtime.compilation.interpreted_values import arrays_in
+from engine.runtime.compilation.translated import NotInterpretedError
 
 if TYPE_CHECKING:
-    from engine.runtime.entries import Entry
+    from engine.runtime.compilation.entries import Entry
 
 STEPS = 150_000
 """Steps of loops that a process interprets before it loads numba: a fifth of a second."""
@@ -54,7 +55,7 @@ class Deferred:
     ----------
     py_func : callable
     patience : int or None
-        See `engine.runtime.entries.Entry`; None is its default.
+        See `engine.runtime.compilation.entries.Entry`; None is its default.
     """
 
     def __init__(self, function: Callable[..., Any], kept: bool, options: dict[str, Any]) -> None:
@@ -66,7 +67,7 @@ class Deferred:
     @cached_property
     def entry(self) -> Entry:
         """What numba compiles."""
-        from engine.runtime.entries import entry  # noqa: PLC0415 - it loads numba
+        from engine.runtime.compilation.entries import entry  # noqa: PLC0415 - it loads numba
 
         made = entry(self.py_func, kept=self._kept, **self._options)
         if self.patience is not None:
@@ -108,7 +109,7 @@ class Deferred:
 
 
 class Intrinsic:
-    """A function that `engine.runtime.intrinsics` writes in machine code.
+    """A function that `engine.runtime.compilation.intrinsics` writes in machine code.
 
     Parameters
     ----------
@@ -127,6 +128,6 @@ class Intrinsic:
 
     @cached_property
     def _numba_type_(self) -> Any:  # noqa: ANN401 - numba's
-        from engine.runtime import intrinsics  # noqa: PLC0415 - it loads numba
+        from engine.runtime.compilation import intrinsics  # noqa: PLC0415 - it loads numba
 
         return intrinsics.type_of(self._name)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from engine.runtime.errors import InputError
-from engine.runtime.storage import (
+from engine.runtime.storage.reading import (
     State,
     bytes_at,
     each,
@@ -21,7 +21,7 @@ from engine.runtime.storage import (
     refusal,
     state_of,
 )
-from engine.runtime.uris import Place, Uri
+from engine.runtime.storage.uris import Place, Uri
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds

@@ -1,7 +1,7 @@
 """URIs of object stores and of HDFS, as text that knows how its storage is reached.
 
 A `Uri` is a path like any other to whoever hands it on: as text it has no credentials, and
-`engine.runtime.storage` opens it. Every command loads this, so it is light.
+`engine.runtime.storage.reading` opens it. Every command loads this, so it is light.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 A kernel's source is translated into source for Python: functions that it calls are translated, too,
 and hints to the compiler are left out. There are two ways. In the fast one arrays are memory views,
 of which a number costs a fourth of what it costs from an array, named tuples and records are
-objects (`engine.runtime.interpreted_values`), and what is constant is written in place. Numbers are
-Python's: integers do not wrap. The other way, for kernels with operations on whole arrays, has
-numpy's arrays and numbers.
+objects (`engine.runtime.compilation.interpreted_values`), and what is constant is written in place.
+Numbers are Python's: integers do not wrap. The other way, for kernels with operations on whole
+arrays, has numpy's arrays and numbers.
 
 What Python does otherwise than compiled code, as to divide by zero, is an exception in the fast
 way, and so is all that is not translated. A kernel works on copies of its arguments, so that after
@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.runtime.interpreted_values import Arguments
-from engine.runtime.pointed import Pointed
-from engine.runtime.translated import (
+from engine.runtime.compilation.interpreted_values import Arguments
+from engine.runtime.compilation.pointed import Pointed
+from engine.runtime.compilation.translated import (
     FastTranslation,
     NotInterpretedError,
     Translation,

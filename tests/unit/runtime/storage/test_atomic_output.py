@@ -23,7 +23,9 @@ from engine.jobs.output import PartWriter, write_file
 from engine.jobs.output_at import OutputFolder, output_at
 from engine.jobs.part import reported
 from engine.jobs.replay.run import run_replay
-from engine.runtime.disk import (
+from engine.runtime.errors import OutputError
+from engine.runtime.executors import SerialExecutor
+from engine.runtime.storage.disk import (
     claim,
     full_disk_reported,
     has_ended,
@@ -33,8 +35,6 @@ from engine.runtime.disk import (
     undone_at_end,
     whole_file,
 )
-from engine.runtime.errors import OutputError
-from engine.runtime.executors import SerialExecutor
 
 TABLE = pa.table({"x": [1, 2, 3]})
 
@@ -301,7 +301,7 @@ def test_what_is_being_undone_when_interrupted_is_undone_by_the_process(
             raise KeyboardInterrupt
         rmtree(folder, ignore_errors)
 
-    monkeypatch.setattr("engine.runtime.disk.shutil.rmtree", interrupted)
+    monkeypatch.setattr("engine.runtime.storage.disk.shutil.rmtree", interrupted)
     output = OutputFolder(tmp_path / "above" / "out")
     (output.draft / "part").write_text("half")
     with pytest.raises(KeyboardInterrupt), undone_at_end(output.discard):

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from engine.runtime.errors import InputError
-from engine.runtime.storage import opened, refusal
-from engine.runtime.uris import Uri
+from engine.runtime.storage.reading import opened, refusal
+from engine.runtime.storage.uris import Uri
 
 LEAST_BYTES, MOST_BYTES = 1 << 14, 1 << 19
 """Fetched with one request: at first, and where reads have followed each other for long."""

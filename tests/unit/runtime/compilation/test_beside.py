@@ -15,18 +15,18 @@ from pathlib import Path
 
 import pytest
 
-from engine.runtime import beside, locked
-from engine.runtime.beside import Beside, BesideError
-from engine.runtime.kept import COMPILED
+from engine.runtime.compilation import beside, locked
+from engine.runtime.compilation.beside import Beside, BesideError
+from engine.runtime.compilation.compilations import COMPILED
 
 PROGRAM = """
 import sys, threading
 import numpy as np
 from engine.multiway.exact.screen import squares
-from engine.runtime import entries
-from engine.runtime.beside import BESIDE
+from engine.runtime.compilation import entries
+from engine.runtime.compilation.beside import BESIDE
 from engine.runtime.jit import shell_sorted
-from engine.runtime.kept import COMPILED
+from engine.runtime.compilation.compilations import COMPILED
 
 BESIDE.most = int(sys.argv[1])
 made, compiled = entries._EntryCompiler.compile_extra, []
@@ -155,7 +155,7 @@ def test_one_with_nothing_to_do_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 LOCKING = """
 import sys, time
 from pathlib import Path
-from engine.runtime.locked import locked
+from engine.runtime.compilation.locked import locked
 with locked(Path(sys.argv[1]), "a"):
     print("locked", flush=True)
     time.sleep(60)

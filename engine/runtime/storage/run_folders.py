@@ -16,12 +16,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
-from engine.runtime.disk import has_ended, lease_mark
 from engine.runtime.errors import OutputError
-from engine.runtime.listing import RUN
-from engine.runtime.storage import bytes_at
-from engine.runtime.uploads import Object, objects, put, remove
-from engine.runtime.uris import Place, Uri
+from engine.runtime.storage.disk import has_ended, lease_mark
+from engine.runtime.storage.listing import RUN
+from engine.runtime.storage.reading import bytes_at
+from engine.runtime.storage.uploads import Object, objects, put, remove
+from engine.runtime.storage.uris import Place, Uri
 
 OWNER = "_owner"
 """In the folder of a run, until it is committed: the mark of its process."""

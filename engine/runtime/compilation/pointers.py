@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
+from engine.runtime.compilation.pointed import Pointed
 from engine.runtime.errors import SpecError
-from engine.runtime.pointed import Pointed
 
 if TYPE_CHECKING:
-    from engine.runtime.entries import Entry
+    from engine.runtime.compilation.entries import Entry
 
 
 class Pointer(Pointed):
@@ -18,7 +18,7 @@ class Pointer(Pointed):
 
     @cached_property
     def _entry(self) -> Entry:
-        from engine.runtime.entries import entry  # noqa: PLC0415 - it loads numba
+        from engine.runtime.compilation.entries import entry  # noqa: PLC0415 - it loads numba
 
         # divisions by zero are as in kernels
         made = entry(self.function, kept=True, no_cfunc_wrapper=False, error_model="numpy")
@@ -42,7 +42,7 @@ class Pointer(Pointed):
 
 @cache
 def _type_of(signature: str) -> Any:  # noqa: ANN401 - numba's
-    """Return the type of a pointer; `engine.runtime.entries` tells numba how to take it."""
+    """Return the type of a pointer; `compilation.entries` tells numba how to take it."""
     from numba.core import sigutils, types  # noqa: PLC0415 - numba is slow to load
 
     arguments, returned = sigutils.normalize_signature(signature)

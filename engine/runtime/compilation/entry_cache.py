@@ -14,10 +14,11 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataC
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
-from engine.runtime.beside import BESIDE, compile_kernel
-from engine.runtime.kept import ANY_PROCESSOR, COMPILED, kernel_cache, shipped_kernels
-from engine.runtime.locked import locked
-from engine.runtime.source import module_digest
+from engine.runtime.cache_folders import ANY_PROCESSOR, kernel_cache, shipped_kernels
+from engine.runtime.compilation.beside import BESIDE, compile_kernel
+from engine.runtime.compilation.compilations import COMPILED
+from engine.runtime.compilation.locked import locked
+from engine.runtime.compilation.source import module_digest
 
 CACHE, SHIPPED = kernel_cache(), shipped_kernels()
 """Folders, None where there is none."""

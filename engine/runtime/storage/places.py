@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from engine.runtime.disk import remove_folder, scratch_home, whole_file
 from engine.runtime.errors import InputError, OutputError
-from engine.runtime.storage import bytes_at, in_hdfs, refusal, state_of
-from engine.runtime.uploads import objects, put, remove
-from engine.runtime.uris import Place, Uri, place_of
+from engine.runtime.storage.disk import remove_folder, scratch_home, whole_file
+from engine.runtime.storage.reading import bytes_at, in_hdfs, refusal, state_of
+from engine.runtime.storage.uploads import objects, put, remove
+from engine.runtime.storage.uris import Place, Uri, place_of
 
 
 @contextmanager

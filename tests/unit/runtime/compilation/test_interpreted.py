@@ -14,15 +14,15 @@ from engine.replay.allocate import empty_keys
 from engine.replay.layout import MEMORY_ESTIMATOR
 from engine.replay.renumber import _count_present
 from engine.replay.settings import now_callback
-from engine.runtime import entries
-from engine.runtime.entries import Entry
-from engine.runtime.interpreted import interpret
-from engine.runtime.interpreted_values import Arguments
+from engine.runtime.compilation import entries
+from engine.runtime.compilation.compilations import COMPILED, LONG
+from engine.runtime.compilation.entries import Entry
+from engine.runtime.compilation.interpreted import interpret
+from engine.runtime.compilation.interpreted_values import Arguments
+from engine.runtime.compilation.translated import NotInterpretedError
 from engine.runtime.jit import jit, shell_sorted
-from engine.runtime.kept import COMPILED, LONG
 from engine.runtime.key_table import shift_of, slot_of
 from engine.runtime.randomness import _fill
-from engine.runtime.translated import NotInterpretedError
 from engine.value_model.summary import _class_of
 from gpu_kernels.harvest.layout import JoinTerms, flatten
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine.runtime.source import PACKAGES
+from engine.runtime.compilation.source import PACKAGES
 
 
 class Pointed:

@@ -54,9 +54,9 @@ def module_digest(module: str) -> str:
     """Return a digest of a module, of all of ours that it imports, and of numba's version.
 
     And of LLVM's level for machine code: the other levels and options stand in
-    `engine.runtime.entries`, and the processor is in numba's own key. Machine code of a module's
-    functions depends on nothing else: what they call and the constants that they hold are imported,
-    at the top or in a function.
+    `engine.runtime.compilation.entries`, and the processor is in numba's own key. Machine code of a
+    module's functions depends on nothing else: what they call and the constants that they hold are
+    imported, at the top or in a function.
 
     Parameters
     ----------

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from engine.runtime.errors import OutputError
-from engine.runtime.storage import located, refusal
-from engine.runtime.uris import Uri
+from engine.runtime.storage.reading import located, refusal
+from engine.runtime.storage.uris import Uri
 
 
 class HadoopFile(NamedTuple):
@@ -47,7 +47,7 @@ def _told(uri: Uri) -> Iterator[tuple[pafs.FileSystem, str]]:
 def put(
     uri: Uri, content: bytes | Path | IO[bytes], *, new: bool, draft: Uri | None = None
 ) -> None:
-    """Put a file, whole; see `engine.runtime.uploads.put`."""
+    """Put a file, whole; see `engine.runtime.storage.uploads.put`."""
     with _told(uri) as (system, path):
         folder, _, name = path.rpartition("/")
         home = folder if draft is None else located(draft, "written")[1].rstrip("/")

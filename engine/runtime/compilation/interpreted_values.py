@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.runtime.pointed import Pointed
+from engine.runtime.compilation.pointed import Pointed
 
 _Array = NDArray[Any]
 _MOST, _OF_RECORDS = 1 << 24, 10

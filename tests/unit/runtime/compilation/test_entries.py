@@ -12,9 +12,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import pytest
 
-from engine.runtime import entries, entry_cache
+from engine.runtime.cache_folders import ANY_PROCESSOR
+from engine.runtime.compilation import entries, entry_cache
+from engine.runtime.compilation.compilations import Compilations
 from engine.runtime.jit import Floats, jit, kernel, shell_sorted
-from engine.runtime.kept import ANY_PROCESSOR, Compilations
 
 
 class Rules(NamedTuple):
@@ -161,7 +162,7 @@ assert arrival_callback(policy_named("prob")).__wrapper_address__()
 """
 COMPILED_AND_READY = """
 import sys
-from engine.runtime.kept import COMPILED
+from engine.runtime.compilation.compilations import COMPILED
 print(len(COMPILED.names), "numba.np.arraymath" in sys.modules)
 """
 
@@ -195,11 +196,11 @@ def test_a_second_process_finds_what_the_first_compiled_also_where_it_only_reads
 def test_types_are_all_known_before_threads_look_them_up() -> None:
     """Numba looks them up in a dictionary that must not change meanwhile."""
     program = """
-import engine.runtime.entries
+import engine.runtime.compilation.entries
 from numba.core.registry import cpu_target
 from numba.core.typing.typeof import typeof_impl
 before = len(typeof_impl.registry)
-from engine.runtime.pointers import Pointer
+from engine.runtime.compilation.pointers import Pointer
 Pointer(abs, "float64(float64)")._numba_type_
 cpu_target.target_context.refresh()
 print(len(typeof_impl.registry) - before)
