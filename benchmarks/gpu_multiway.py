@@ -13,7 +13,6 @@ import numpy as np
 from gpu_timing import UnequalError, median_time
 
 from engine.device.walks import DeviceJoins, GpuProber, Probe
-from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.layout import (
     WHOLE,
     Admitted,
@@ -23,7 +22,8 @@ from engine.multiway.harvest.layout import (
     admitted_none,
     whole_plan,
 )
-from engine.multiway.harvest.prober import OutputBatch, Prober
+from engine.multiway.harvest.probing.cpu_prober import CpuProber
+from engine.multiway.harvest.probing.prober import OutputBatch, Prober
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Attributes, MultiStreams, Windows, windows_of
 from engine.runtime.jit import Floats

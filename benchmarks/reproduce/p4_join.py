@@ -15,9 +15,9 @@ import numpy as np
 from engine.generate.lagged_gaussian import LaggedGaussianSpec, lagged_gaussian_sources
 from engine.generate.source import in_memory
 from engine.jobs.multijoin.harvested import kept_fractions
-from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.layout import HarvestRules, ReadPlan
 from engine.multiway.harvest.operator import GrubJoin
+from engine.multiway.harvest.probing.cpu_prober import CpuProber
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.measure import Measures, measure
 from engine.multiway.orders.choose import low_selectivity_orders

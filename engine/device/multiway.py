@@ -11,9 +11,9 @@ from engine.device.walks import GpuProber
 from engine.exact.checks import thread_count
 from engine.multiway.fractions.exhaustive import BestSetting, search_all, settings_of
 from engine.multiway.fractions.profile import JoinProfile
-from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.layout import Admitted, HarvestRules, ProbeBatch, Probed, ReadPlan
-from engine.multiway.harvest.prober import MakeProber, OutputBatch, Prober
+from engine.multiway.harvest.probing.cpu_prober import CpuProber
+from engine.multiway.harvest.probing.prober import MakeProber, OutputBatch, Prober
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams
 from engine.runtime.device_choice import ON_CPU, ON_GPU, Wanted, attempt, combined_choice

@@ -7,7 +7,7 @@ from threading import Lock
 
 from engine.device.walks import DeviceJoins, Probe
 from engine.multiway.harvest.layout import Admitted, HarvestRules, ProbeBatch, Probed, ReadPlan
-from engine.multiway.harvest.prober import OutputBatch
+from engine.multiway.harvest.probing.prober import OutputBatch
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams
 from engine.runtime.jit import Ints

@@ -15,7 +15,7 @@ from engine.multiway.harvest.layout import (
     Probed,
     ReadPlan,
 )
-from engine.multiway.harvest.prober import OutputBatch
+from engine.multiway.harvest.probing.prober import OutputBatch
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Attributes, MultiStreams
 from engine.runtime.jit import Ints

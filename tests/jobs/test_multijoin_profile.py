@@ -14,8 +14,8 @@ import winnow
 from engine.commands import main
 from engine.models.profile.statistics import correlation
 from engine.multiway.fractions.histograms import empty_histograms, learn
-from engine.multiway.harvest.learner import Learnt, empty_ages, learn_ages
-from engine.multiway.harvest.priors import PairPrior, begin
+from engine.multiway.harvest.learning.learner import Learnt, empty_ages, learn_ages
+from engine.multiway.harvest.learning.priors import PairPrior, begin
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import basic_counts, windows_of
 from engine.runtime.errors import SpecError

@@ -11,10 +11,10 @@ import pytest
 from multiway_cases import MEETS, PREDICATES, random_streams, values
 from naive_multijoin import Tuple
 
-from engine.multiway.harvest.adapt import setting_of
-from engine.multiway.harvest.cpu_prober import CpuProber
-from engine.multiway.harvest.learner import Learnt
+from engine.multiway.harvest.learning.adapt import setting_of
+from engine.multiway.harvest.learning.learner import Learnt
 from engine.multiway.harvest.operator import GrubJoin
+from engine.multiway.harvest.probing.cpu_prober import CpuProber
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import MultiStreams, Windows, windows_of
 from engine.runtime.jit import Floats

@@ -11,9 +11,9 @@ from grubjoin_cases import Configure, Done
 from multiway_cases import PREDICATES
 from naive_multijoin import Member, pair_meets
 
-from engine.multiway.harvest.indexed_prober import IndexedProber
-from engine.multiway.harvest.indexes import entries_of
-from engine.multiway.harvest.learner import Indexed, Learnt
+from engine.multiway.harvest.learning.learner import Indexed, Learnt
+from engine.multiway.harvest.probing.indexed_prober import IndexedProber
+from engine.multiway.harvest.probing.indexes import entries_of
 from engine.runtime.jit import Floats
 
 

@@ -16,10 +16,10 @@ from engine.jobs.multijoin.read import FOREVER
 from engine.jobs.multijoin.written import Part
 from engine.multiway.fractions.indexed import IndexCosts
 from engine.multiway.fractions.profile import JoinProfile, Scores
-from engine.multiway.harvest.adapt import Setting, measured_costs
-from engine.multiway.harvest.adaptation import Step
+from engine.multiway.harvest.learning.adapt import Setting, measured_costs
+from engine.multiway.harvest.learning.adaptation import Step
 from engine.multiway.harvest.operator import GrubJoin
-from engine.multiway.harvest.prober import CHUNK, MakeProber, OutputBatch
+from engine.multiway.harvest.probing.prober import CHUNK, MakeProber, OutputBatch
 from engine.multiway.harvest.random_drop import keep_fractions
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.measure import Measures

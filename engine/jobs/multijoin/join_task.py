@@ -30,7 +30,7 @@ from engine.jobs.streams import (
 )
 from engine.models.profile.model import ArrivalProfile
 from engine.multiway.fractions.profile import MOST_BASIC_WINDOWS
-from engine.multiway.harvest.priors import PairPrior
+from engine.multiway.harvest.learning.priors import PairPrior
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.predicate import Predicate, condition
 from engine.multiway.streams import Windows, basic_counts, windows_of

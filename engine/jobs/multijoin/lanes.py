@@ -19,8 +19,8 @@ from engine.jobs.multijoin.read import Share, read_streams
 from engine.jobs.streams import StreamSource, rows_of
 from engine.lanes.placing import Group, distinct_groups
 from engine.multiway.fractions.profile import JoinProfile
-from engine.multiway.harvest.adapt import shrunken
-from engine.multiway.harvest.capacities import capacities_of
+from engine.multiway.harvest.learning.adapt import shrunken
+from engine.multiway.harvest.learning.capacities import capacities_of
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.measure import Measures
 from engine.multiway.streams import MultiStreams, Windows, basic_counts

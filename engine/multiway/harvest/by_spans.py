@@ -9,14 +9,14 @@ from itertools import chain, repeat
 import numpy as np
 
 from engine.multiway.harvest import layout
-from engine.multiway.harvest.adapt import is_quick, named
-from engine.multiway.harvest.adaptation import Step
 from engine.multiway.harvest.clock import run_untimed
-from engine.multiway.harvest.cpu_prober import CpuProber
-from engine.multiway.harvest.intervals import Intervals, plans_ahead
 from engine.multiway.harvest.layout import Plans
-from engine.multiway.harvest.lessons import Lessons
-from engine.multiway.harvest.prober import OutputBatch
+from engine.multiway.harvest.learning.adapt import is_quick, named
+from engine.multiway.harvest.learning.adaptation import Step
+from engine.multiway.harvest.learning.intervals import Intervals, plans_ahead
+from engine.multiway.harvest.learning.lessons import Lessons
+from engine.multiway.harvest.probing.cpu_prober import CpuProber
+from engine.multiway.harvest.probing.prober import OutputBatch
 from engine.multiway.harvest.state import UNLIMITED, HarvestState
 from engine.multiway.harvest.untimed import Piece, Span, Untimed, by_interval
 from engine.runtime.jit import Floats, Ints, jit

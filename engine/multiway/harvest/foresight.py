@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.multiway.harvest.found import NOT_FOUND, Found, Slice
 from engine.multiway.harvest.layout import WHOLE, Flags, Plans, Tuples, admitted_all
-from engine.multiway.harvest.tiled import TiledMatches
-from engine.multiway.harvest.walk_layout import WalkJoin, without_windows
+from engine.multiway.harvest.probing.found import NOT_FOUND, Found, Slice
+from engine.multiway.harvest.probing.tiled import TiledMatches
+from engine.multiway.harvest.probing.walk_layout import WalkJoin, without_windows
 from engine.runtime.jit import Ints
 
 PART = 1 << 12

@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.multiway.harvest import layout
-from engine.multiway.harvest.adaptation import COMPARED, COUNTED, Adapting
 from engine.multiway.harvest.clock import next_event, popped, pushed
-from engine.multiway.harvest.found import Found
 from engine.multiway.harvest.layout import WHOLE, Admitted, Clock, Flags, Probed, Tuples
-from engine.multiway.harvest.lessons import Classes, count_lessons
-from engine.multiway.harvest.walk import begin_walk, end_walk, go_on, run_bounds, runs_of
-from engine.multiway.harvest.walk_layout import UNKNOWN, Walk, WalkJoin
+from engine.multiway.harvest.learning.adaptation import COMPARED, COUNTED, Adapting
+from engine.multiway.harvest.learning.lessons import Classes, count_lessons
+from engine.multiway.harvest.probing.found import Found
+from engine.multiway.harvest.probing.walk import begin_walk, end_walk, go_on, run_bounds, runs_of
+from engine.multiway.harvest.probing.walk_layout import UNKNOWN, Walk, WalkJoin
 from engine.multiway.predicate import Condition
 from engine.runtime.jit import Floats, Integer, Ints, kernel
 from gpu_kernels.multiway.walk import taken

@@ -9,8 +9,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 
 from engine.multiway.harvest import layout
-from engine.multiway.harvest.adapt import named
-from engine.multiway.harvest.adaptation import (
+from engine.multiway.harvest.by_spans import BySpans, added_up
+from engine.multiway.harvest.clock import run_clock
+from engine.multiway.harvest.joining import Arrivals
+from engine.multiway.harvest.learning.adapt import named
+from engine.multiway.harvest.learning.adaptation import (
     COMPARED,
     COUNTED,
     adapt,
@@ -19,11 +22,8 @@ from engine.multiway.harvest.adaptation import (
     empty_intervals,
     skip_empty,
 )
-from engine.multiway.harvest.by_spans import BySpans, added_up
-from engine.multiway.harvest.clock import run_clock
-from engine.multiway.harvest.cpu_prober import CpuProber
-from engine.multiway.harvest.joining import Arrivals
-from engine.multiway.harvest.prober import OutputBatch
+from engine.multiway.harvest.probing.cpu_prober import CpuProber
+from engine.multiway.harvest.probing.prober import OutputBatch
 from engine.multiway.harvest.speculation import Speculation
 from engine.multiway.harvest.state import UNLIMITED
 from engine.multiway.harvest.timed import Joined, Timed

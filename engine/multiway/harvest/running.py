@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.multiway.harvest import layout
-from engine.multiway.harvest.adaptation import Adapting, adapt, skip_empty
-from engine.multiway.harvest.found import Found
-from engine.multiway.harvest.intervals import Chosen, chosen
 from engine.multiway.harvest.joining import Arrivals, Batch, Learning, Run, run_joined
 from engine.multiway.harvest.layout import WHOLE, Clock, Plans, ReadPlan
-from engine.multiway.harvest.learnt_layout import JoinShape
-from engine.multiway.harvest.walk_layout import Walk, WalkJoin
+from engine.multiway.harvest.learning.adaptation import Adapting, adapt, skip_empty
+from engine.multiway.harvest.learning.intervals import Chosen, chosen
+from engine.multiway.harvest.learning.learnt_layout import JoinShape
+from engine.multiway.harvest.probing.found import Found
+from engine.multiway.harvest.probing.walk_layout import Walk, WalkJoin
 from engine.multiway.predicate import Condition
 from engine.runtime.jit import Ints, jit
 

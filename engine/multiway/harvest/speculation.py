@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.multiway.harvest import layout
 from engine.multiway.harvest.layout import Admitted, Clock, Flags, ProbeBatch, Probed, ReadPlan
-from engine.multiway.harvest.prober import Prober, no_results
+from engine.multiway.harvest.probing.prober import Prober, no_results
 from engine.multiway.streams import MultiStreams
 from engine.runtime.jit import Ints
 

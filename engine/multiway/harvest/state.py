@@ -10,26 +10,26 @@ import numpy as np
 from engine.exact.checks import thread_count
 from engine.multiway.fractions.optimise import BruteForce
 from engine.multiway.harvest import layout
-from engine.multiway.harvest.adapt import (
-    Setting,
-    horizons,
-    plan_from,
-    quick_setting,
-    setting_of,
-)
-from engine.multiway.harvest.adaptation import Step, adapting_of, steps_of
-from engine.multiway.harvest.indexed_prober import on_cores
-from engine.multiway.harvest.indexes import entries_of
 from engine.multiway.harvest.layout import (
     HarvestRules,
     admitted_none,
     new_clock,
     whole_plan,
 )
-from engine.multiway.harvest.learner import Learner
-from engine.multiway.harvest.learnt_layout import JoinShape
-from engine.multiway.harvest.priors import PairPrior, begin, first_throttle, known
-from engine.multiway.harvest.prober import MakeProber
+from engine.multiway.harvest.learning.adapt import (
+    Setting,
+    horizons,
+    plan_from,
+    quick_setting,
+    setting_of,
+)
+from engine.multiway.harvest.learning.adaptation import Step, adapting_of, steps_of
+from engine.multiway.harvest.learning.learner import Learner
+from engine.multiway.harvest.learning.learnt_layout import JoinShape
+from engine.multiway.harvest.learning.priors import PairPrior, begin, first_throttle, known
+from engine.multiway.harvest.probing.indexed_prober import on_cores
+from engine.multiway.harvest.probing.indexes import entries_of
+from engine.multiway.harvest.probing.prober import MakeProber
 from engine.multiway.harvest.settings import LEAST_THROTTLE, HarvestSettings
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, Windows, arrival_order

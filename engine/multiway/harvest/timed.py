@@ -19,12 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.multiway.harvest import layout
-from engine.multiway.harvest.adapt import is_quick
-from engine.multiway.harvest.adaptation import COMPARED, Adapting
-from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.foresight import Foresight
-from engine.multiway.harvest.found import NOT_FOUND, Found
-from engine.multiway.harvest.intervals import Chosen
 from engine.multiway.harvest.joining import (
     IN_BATCH,
     MATCHES,
@@ -43,12 +38,17 @@ from engine.multiway.harvest.layout import (
     alone,
     together,
 )
-from engine.multiway.harvest.learnt_layout import JoinShape
-from engine.multiway.harvest.lessons import Classes
-from engine.multiway.harvest.prober import OutputBatch, no_results
+from engine.multiway.harvest.learning.adapt import is_quick
+from engine.multiway.harvest.learning.adaptation import COMPARED, Adapting
+from engine.multiway.harvest.learning.intervals import Chosen
+from engine.multiway.harvest.learning.learnt_layout import JoinShape
+from engine.multiway.harvest.learning.lessons import Classes
+from engine.multiway.harvest.probing.cpu_prober import CpuProber
+from engine.multiway.harvest.probing.found import NOT_FOUND, Found
+from engine.multiway.harvest.probing.prober import OutputBatch, no_results
+from engine.multiway.harvest.probing.walk_layout import WalkJoin, new_walk, without_windows
 from engine.multiway.harvest.running import Quick, beside, run_on, same_plan
 from engine.multiway.harvest.settings import HarvestSettings
-from engine.multiway.harvest.walk_layout import WalkJoin, new_walk, without_windows
 from engine.multiway.streams import MultiStreams
 from engine.runtime.jit import FOREVER, Floats
 

@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.multiway.harvest.cpu_prober import CpuProber
-from engine.multiway.harvest.found import NOT_FOUND, Found, Slice
 from engine.multiway.harvest.layout import (
     WHOLE,
     Flags,
@@ -28,9 +26,11 @@ from engine.multiway.harvest.layout import (
     admitted_all,
     alone,
 )
-from engine.multiway.harvest.lessons import Classes, Lessons, count_lessons, no_lessons
-from engine.multiway.harvest.prober import OutputBatch, no_results
-from engine.multiway.harvest.walk_layout import WalkJoin
+from engine.multiway.harvest.learning.lessons import Classes, Lessons, count_lessons, no_lessons
+from engine.multiway.harvest.probing.cpu_prober import CpuProber
+from engine.multiway.harvest.probing.found import NOT_FOUND, Found, Slice
+from engine.multiway.harvest.probing.prober import OutputBatch, no_results
+from engine.multiway.harvest.probing.walk_layout import WalkJoin
 from engine.multiway.streams import MultiStreams
 from engine.runtime.executors import ordered_on
 from engine.runtime.jit import Ints, jit

@@ -13,9 +13,9 @@ from multiway_cases import PREDICATES, random_streams
 import winnow
 from engine.device.multiway import prober_on
 from engine.device.together import JoinsTogether
-from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.operator import GrubJoin
-from engine.multiway.harvest.prober import MakeProber
+from engine.multiway.harvest.probing.cpu_prober import CpuProber
+from engine.multiway.harvest.probing.prober import MakeProber
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import MultiStreams, windows_of
 from engine.runtime.device_choice import Wanted

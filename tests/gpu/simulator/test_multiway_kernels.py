@@ -13,10 +13,10 @@ from multiway_cases import PREDICATES, random_streams
 from engine.device.multiway import prober_on
 from engine.device.walks import GpuProber
 from engine.multiway.harvest import speculation
-from engine.multiway.harvest.cpu_prober import CpuProber
 from engine.multiway.harvest.layout import Admitted, ProbeBatch, Probed, ReadPlan
 from engine.multiway.harvest.operator import GrubJoin
-from engine.multiway.harvest.prober import OutputBatch
+from engine.multiway.harvest.probing.cpu_prober import CpuProber
+from engine.multiway.harvest.probing.prober import OutputBatch
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import windows_of
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
@@ -240,7 +240,7 @@ def test_what_fails_in_the_middle_goes_on_on_the_cpu(
     kernel: str, allowed: int, used: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(on_device, "CHUNK", 3)
-    monkeypatch.setattr("engine.multiway.harvest.prober.CHUNK", 2)
+    monkeypatch.setattr("engine.multiway.harvest.probing.prober.CHUNK", 2)
     cpu = Found(on_cpu, "theta", (16, 15, 17), **CLOCKED)
     Lost(monkeypatch, kernel, allowed)
     make, told = prober_on(Wanted(Choice("gpu", "there is one")), SimulatedDevice)

@@ -13,10 +13,11 @@ from interpreted_too import only_interpreted
 from multiway_cases import PREDICATES, random_streams
 from thorough import guards
 
-from engine.multiway.harvest import adaptation, foresight, speculation, timed
-from engine.multiway.harvest.cpu_prober import CpuProber
-from engine.multiway.harvest.indexes import INDEXED
+from engine.multiway.harvest import foresight, speculation, timed
+from engine.multiway.harvest.learning import adaptation
 from engine.multiway.harvest.operator import GrubJoin
+from engine.multiway.harvest.probing.cpu_prober import CpuProber
+from engine.multiway.harvest.probing.indexes import INDEXED
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import windows_of
 from engine.runtime.errors import SpecError
@@ -115,7 +116,7 @@ def test_results_do_not_depend_on_threads_and_how_far_ahead(
     threads: int, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(speculation, "_LEAST", 1 if threads == 1 else 200)
-    monkeypatch.setattr("engine.multiway.harvest.prober._SLICE", 2)
+    monkeypatch.setattr("engine.multiway.harvest.probing.prober._SLICE", 2)
     given: dict[str, Any] = {
         "capacity": 60.0, "basic_window": 4, "buffer": 3, "shred": 0.5, "adapt_every": 6,
         "threads": threads,

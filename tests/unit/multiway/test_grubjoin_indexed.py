@@ -12,9 +12,9 @@ from indexed_cases import both
 from multiway_cases import PREDICATES, random_streams
 
 from engine.multiway.harvest import speculation
-from engine.multiway.harvest.indexes import INDEXED, Indexes
 from engine.multiway.harvest.layout import admitted_none
 from engine.multiway.harvest.operator import GrubJoin
+from engine.multiway.harvest.probing.indexes import INDEXED, Indexes
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, no_attributes, windows_of
@@ -35,7 +35,7 @@ def test_results_do_not_depend_on_threads_and_how_far_ahead(
     threads: int, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(speculation, "_LEAST", 1 if threads == 1 else 200)
-    monkeypatch.setattr("engine.multiway.harvest.prober._SLICE", 2)
+    monkeypatch.setattr("engine.multiway.harvest.probing.prober._SLICE", 2)
     done = both(
         5, kind, (60, 70, 65), capacity=90.0, basic_window=4, buffer=3, shred=0.5, adapt_every=6,
         threads=threads,
@@ -52,7 +52,7 @@ def test_gaps_and_empty_streams() -> None:
 
 
 def test_an_output_that_no_chunk_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.multiway.harvest.prober.CHUNK", 3)
+    monkeypatch.setattr("engine.multiway.harvest.probing.prober.CHUNK", 3)
     check(*both(1, "equi", (20, 21, 19), throttle=0.6, basic_window=3, adapt_every=9, shred=0.5))
 
 

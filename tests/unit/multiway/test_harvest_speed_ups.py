@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 from multiway_cases import PREDICATES, random_streams
 
-from engine.multiway.harvest import by_spans, cpu_prober, matching, timed, untimed
-from engine.multiway.harvest.adapt import plan_from, quick_setting, setting_of
-from engine.multiway.harvest.cpu_prober import CpuProber
-from engine.multiway.harvest.indexed_prober import on_cores
+from engine.multiway.harvest import by_spans, timed, untimed
 from engine.multiway.harvest.layout import admitted_all
-from engine.multiway.harvest.learner import Learnt, all_scaled_down
-from engine.multiway.harvest.learnt_layout import JoinShape, pairwise
+from engine.multiway.harvest.learning.adapt import plan_from, quick_setting, setting_of
+from engine.multiway.harvest.learning.learner import Learnt, all_scaled_down
+from engine.multiway.harvest.learning.learnt_layout import JoinShape, pairwise
 from engine.multiway.harvest.operator import GrubJoin
-from engine.multiway.harvest.prober import OutputRooms
+from engine.multiway.harvest.probing import cpu_prober, matching
+from engine.multiway.harvest.probing.cpu_prober import CpuProber
+from engine.multiway.harvest.probing.indexed_prober import on_cores
+from engine.multiway.harvest.probing.prober import OutputRooms
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.predicate import Predicate, condition
 from engine.multiway.streams import basic_counts, windows_of

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.multiway.exact.layout import Narrow
 from engine.multiway.harvest.layout import Tuples
-from engine.multiway.harvest.walk_layout import WalkJoin
+from engine.multiway.harvest.probing.walk_layout import WalkJoin
 from engine.runtime.jit import Ints, jit
 
 

@@ -12,8 +12,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from engine.multiway.harvest.indexes import Index, first_entry, is_behind, sought, steps_of_search
 from engine.multiway.harvest.layout import Admitted, HarvestRules, ReadPlan
+from engine.multiway.harvest.probing.indexes import (
+    Index,
+    first_entry,
+    is_behind,
+    sought,
+    steps_of_search,
+)
 from engine.multiway.predicate import Condition, meets
 from engine.multiway.streams import MultiStreams
 from engine.runtime.jit import Integer, Ints, kernel

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.multiway.harvest import layout
 from engine.multiway.harvest.layout import Clock
-from engine.multiway.harvest.learner import Learnt, all_scaled_down
+from engine.multiway.harvest.learning.learner import Learnt, all_scaled_down
 from engine.multiway.harvest.settings import LEAST_THROTTLE, HarvestSettings
 from engine.multiway.streams import MultiStreams
 from engine.runtime.jit import Floats, Ints, kernel

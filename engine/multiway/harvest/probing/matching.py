@@ -15,8 +15,8 @@ import numpy as np
 from engine.multiway.exact.lists import of_codes
 from engine.multiway.exact.plan import interned
 from engine.multiway.exact.screen import squares
-from engine.multiway.harvest.indexes import first_value, lies_before
 from engine.multiway.harvest.layout import Admitted
+from engine.multiway.harvest.probing.indexes import first_value, lies_before
 from engine.multiway.predicate import Condition, Predicate, meets
 from engine.multiway.streams import Attributes, MultiStreams
 from engine.runtime.bits import WORD, lowest, near

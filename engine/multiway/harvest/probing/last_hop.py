@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.multiway.harvest.matching import agree
-from engine.multiway.harvest.walk_layout import Walk, WalkJoin
+from engine.multiway.harvest.probing.matching import agree
+from engine.multiway.harvest.probing.walk_layout import Walk, WalkJoin
 from engine.multiway.predicate import Condition
 from engine.runtime.bits import WORD, lowest, near, population
 from engine.runtime.jit import Floats, Integer, Ints, kernel

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.multiway.fractions.profile import JoinProfile
-from engine.multiway.harvest.learner import Learnt
+from engine.multiway.harvest.learning.learner import Learnt
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import Windows, basic_counts
 from engine.runtime.jit import Floats, Ints

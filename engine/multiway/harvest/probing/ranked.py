@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from engine.multiway.exact.layout import END, LOW, Ranks, SlicePart
 from engine.multiway.exact.plan import Cut, part_of
 from engine.multiway.exact.spans import ranked
-from engine.multiway.harvest.found import Found, begun
 from engine.multiway.harvest.layout import WHOLE, Tuples
-from engine.multiway.harvest.walk import run_bounds, runs_of
-from engine.multiway.harvest.walk_layout import WalkJoin
+from engine.multiway.harvest.probing.found import Found, begun
+from engine.multiway.harvest.probing.walk import run_bounds, runs_of
+from engine.multiway.harvest.probing.walk_layout import WalkJoin
 from engine.multiway.streams import MultiStreams, Windows
 from engine.runtime.bits import WORD, lowest, masked, near
 from engine.runtime.jit import Floats, Integer, Ints, kernel
@@ -175,7 +175,7 @@ class RankedMatches:
         self, join: WalkJoin, tuples: Tuples, cut: tuple[int, int], ready: RankedSlice,
         known: Found | None = None,
     ) -> Found:  # fmt: skip
-        """Return the matches of the tuples of a slice, see `engine.multiway.harvest.found.Finder`.
+        """Return the matches of the tuples of a slice, see `Finder`.
 
         O(matches + words of a stretch) a tuple.
         """

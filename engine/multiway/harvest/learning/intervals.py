@@ -8,9 +8,9 @@ import numpy as np
 
 from engine.multiway.fractions.exact_search import MOST, searched
 from engine.multiway.harvest.layout import Plans, ReadPlan
-from engine.multiway.harvest.learner import all_scaled_down
-from engine.multiway.harvest.learnt_layout import JoinShape, layout_of, plan_of_counts
-from engine.multiway.harvest.lessons import Lessons, learn_counts
+from engine.multiway.harvest.learning.learner import all_scaled_down
+from engine.multiway.harvest.learning.learnt_layout import JoinShape, layout_of, plan_of_counts
+from engine.multiway.harvest.learning.lessons import Lessons, learn_counts
 from engine.runtime.jit import Floats, Ints, jit
 from gpu_kernels.harvest.formulas import NONE_OUTPUT
 
@@ -51,7 +51,7 @@ def chosen(
     throttle : float
         z; if it is 1, everything is read.
     rates, comparisons, passes, ages
-        See `engine.multiway.harvest.learner.Learnt`.
+        See `engine.multiway.harvest.learning.learner.Learnt`.
     hint : (m, m - 1) or (0, m - 1) int64
         The counts of the interval before, if there are any.
     """
@@ -113,7 +113,7 @@ def plans_ahead(
     short : bool
         Whether to go on beyond it.
     rates, comparisons, passes, ages, lags
-        See `engine.multiway.harvest.learner.Learnt`; changed in place.
+        See `engine.multiway.harvest.learning.learner.Learnt`; changed in place.
     """
     m, size = rates.size, given.pushes.shape[0]
     runs, first = (

@@ -16,8 +16,8 @@ import numpy as np
 
 from engine.multiway.fractions.histograms import empty_histograms, learn
 from engine.multiway.harvest.layout import Admitted, ProbeBatch, Probed, ReadPlan
-from engine.multiway.harvest.lessons import Classes
-from engine.multiway.harvest.prober import Prober
+from engine.multiway.harvest.learning.lessons import Classes
+from engine.multiway.harvest.probing.prober import Prober
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.streams import MultiStreams, Windows, basic_counts
 from engine.runtime.jit import Floats, Ints, jit, kernel
@@ -46,7 +46,7 @@ class Learnt(NamedTuple):
     """(m,) float64. Pushes a tick in the last interval that had any."""
     ages: Floats
     """(m, m - 1, n) float64. Of outputs, by direction and hop
-    (`engine.multiway.harvest.learner`)."""
+    (`engine.multiway.harvest.learning.learner`)."""
     indexed: Indexed | None = None
     """Where indexes are probed."""
 

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.multiway.harvest.found import Found
-from engine.multiway.harvest.last_hop import (
+from engine.multiway.harvest.layout import WHOLE, Plans, Probed, Tuples
+from engine.multiway.harvest.probing.found import Found
+from engine.multiway.harvest.probing.last_hop import (
     agrees,
     last_matches,
     near_number,
@@ -26,10 +27,9 @@ from engine.multiway.harvest.last_hop import (
     write_near,
     write_rest_near,
 )
-from engine.multiway.harvest.layout import WHOLE, Plans, Probed, Tuples
-from engine.multiway.harvest.matching import find_matches
-from engine.multiway.harvest.prober import NEXT, STARTED, WRITTEN
-from engine.multiway.harvest.walk_layout import UNKNOWN, Walk, WalkJoin
+from engine.multiway.harvest.probing.matching import find_matches
+from engine.multiway.harvest.probing.prober import NEXT, STARTED, WRITTEN
+from engine.multiway.harvest.probing.walk_layout import UNKNOWN, Walk, WalkJoin
 from engine.multiway.predicate import Condition
 from engine.runtime.jit import Floats, Integer, Ints, kernel
 from gpu_kernels.multiway.predicates import BAND

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.multiway.harvest.layout import Admitted, HarvestRules, Plans
-from engine.multiway.harvest.matching import Matching
+from engine.multiway.harvest.probing.matching import Matching
 from engine.multiway.streams import MultiStreams
 from engine.runtime.bits import WORD
 from engine.runtime.jit import Floats, Ints

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from engine.multiway.exact.join import constant_of
-from engine.multiway.harvest.found import NOT_FOUND, Finder, Found, Slice
 from engine.multiway.harvest.layout import (
     WHOLE,
     Admitted,
@@ -20,8 +19,9 @@ from engine.multiway.harvest.layout import (
     alone,
     together,
 )
-from engine.multiway.harvest.matching import matching_of
-from engine.multiway.harvest.prober import (
+from engine.multiway.harvest.probing.found import NOT_FOUND, Finder, Found, Slice
+from engine.multiway.harvest.probing.matching import matching_of
+from engine.multiway.harvest.probing.prober import (
     CHUNK,
     WRITTEN,
     OutputBatch,
@@ -29,10 +29,10 @@ from engine.multiway.harvest.prober import (
     Slices,
     no_results,
 )
-from engine.multiway.harvest.ranked import RankedMatches
-from engine.multiway.harvest.tiled import tiled
-from engine.multiway.harvest.walk import walk_on
-from engine.multiway.harvest.walk_layout import WalkJoin, new_walk
+from engine.multiway.harvest.probing.ranked import RankedMatches
+from engine.multiway.harvest.probing.tiled import tiled
+from engine.multiway.harvest.probing.walk import walk_on
+from engine.multiway.harvest.probing.walk_layout import WalkJoin, new_walk
 from engine.multiway.predicate import Predicate, condition
 from engine.multiway.streams import MultiStreams
 from engine.runtime.jit import Ints

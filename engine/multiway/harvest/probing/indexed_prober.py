@@ -6,15 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engine.multiway.harvest.cpu_prober import CpuProber
-from engine.multiway.harvest.indexed_walk import (
-    ROWS,
-    Hops,
-    IndexedWalk,
-    begin_indexed,
-    next_indexed,
-)
-from engine.multiway.harvest.indexes import Index, Indexes
 from engine.multiway.harvest.layout import (
     WHOLE,
     Admitted,
@@ -23,7 +14,16 @@ from engine.multiway.harvest.layout import (
     Probed,
     ReadPlan,
 )
-from engine.multiway.harvest.prober import (
+from engine.multiway.harvest.probing.cpu_prober import CpuProber
+from engine.multiway.harvest.probing.indexed_walk import (
+    ROWS,
+    Hops,
+    IndexedWalk,
+    begin_indexed,
+    next_indexed,
+)
+from engine.multiway.harvest.probing.indexes import Index, Indexes
+from engine.multiway.harvest.probing.prober import (
     NEXT,
     STARTED,
     WRITTEN,
@@ -99,7 +99,7 @@ class IndexedProber:
     """Probes on this machine's cores, by indexes on top of the physical basic windows (P4 7).
 
     Its outputs are those of `CpuProber`, a tuple's in another order. The predicate is one of
-    `engine.multiway.harvest.indexes.INDEXED`.
+    `engine.multiway.harvest.probing.indexes.INDEXED`.
 
     Parameters
     ----------

@@ -15,10 +15,10 @@ from engine.multiway.exact.compaction import by_row
 from engine.multiway.exact.layout import TILES, Narrow
 from engine.multiway.exact.plan import plan_of
 from engine.multiway.exact.screen import Screen, Singles, screen_of
-from engine.multiway.harvest.found import Found, Slice, begun
 from engine.multiway.harvest.layout import WHOLE, Tuples
-from engine.multiway.harvest.walk import run_bounds, runs_of
-from engine.multiway.harvest.walk_layout import WalkJoin
+from engine.multiway.harvest.probing.found import Found, Slice, begun
+from engine.multiway.harvest.probing.walk import run_bounds, runs_of
+from engine.multiway.harvest.probing.walk_layout import WalkJoin
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams
 from engine.runtime.blas import one_blas_thread
@@ -220,7 +220,7 @@ class TiledMatches:
     def found(
         self, join: WalkJoin, tuples: Tuples, cut: Slice, ready: None, known: Found | None = None
     ) -> Found:
-        """Return the matches of the tuples of a slice, see `engine.multiway.harvest.found.Finder`.
+        """Return the matches of the tuples of a slice, see `Finder`.
 
         O(tuples of the runs * width), by BLAS.
         """

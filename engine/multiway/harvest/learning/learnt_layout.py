@@ -225,7 +225,7 @@ def layout_of(
     Parameters
     ----------
     rates, comparisons, passes, ages
-        See `engine.multiway.harvest.learner.Learnt`.
+        See `engine.multiway.harvest.learning.learner.Learnt`.
 
     Returns
     -------

@@ -11,11 +11,11 @@ from engine.multiway.fractions.histograms import scores
 from engine.multiway.fractions.indexed import IndexCosts, search_steps
 from engine.multiway.fractions.optimise import BruteForce, harvest_setting
 from engine.multiway.fractions.profile import JoinProfile, ranked
-from engine.multiway.harvest.indexes import entries_of
-from engine.multiway.harvest.intervals import Chosen, chosen
 from engine.multiway.harvest.layout import Ranges, ReadPlan, plan_of
-from engine.multiway.harvest.learner import Indexed, Learnt, age_scores
-from engine.multiway.harvest.learnt_layout import JoinShape
+from engine.multiway.harvest.learning.intervals import Chosen, chosen
+from engine.multiway.harvest.learning.learner import Indexed, Learnt, age_scores
+from engine.multiway.harvest.learning.learnt_layout import JoinShape
+from engine.multiway.harvest.probing.indexes import entries_of
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.measure import measure
 from engine.multiway.predicate import Predicate

@@ -1,0 +1,1 @@
+"""How tuples find their matches in what a setting reads: by walks, indexes, ranks and tiles."""
