@@ -232,7 +232,7 @@ class Result:
         from engine.report.html.page import save_page  # noqa: PLC0415 - few reports are HTML
 
         place = Path(path)
-        check_place(place, "HTML report")
+        check_place(place, "HTML report", begins=b"<")
         save_page(self._shown, place)
         return place
 

@@ -181,12 +181,19 @@ def _archive(
     return Archive(where, side, kind, tuple(files), pa.schema([*stored, *folders]), folders)
 
 
+def paths_at(place: str) -> list[str]:
+    """Return the files of an archive, none where it is not there: whoever opens it tells."""
+    with suppress(InputError, OSError, pa.ArrowException):
+        return _find(source_of(place), "an")
+    return []
+
+
 def stored_bytes(places: Iterable[str]) -> int:
     """Return what the files of archives have in storage, as far as these are there."""
     total = 0
     for place in places:
         with suppress(InputError, OSError, pa.ArrowException):  # told by whoever opens it
-            total += sum(reading.sizes_of(_find(source_of(place), "an")))
+            total += sum(reading.sizes_of(paths_at(place)))
     return total
 
 

@@ -16,12 +16,12 @@ from engine.multiway.orders.problem import JoinStatistics, OrderingProblem
 from engine.options.explain import (
     EXPLAIN,
     SHOWN,
-    STANDARD_OUTPUT,
     Question,
     check_options,
     question,
     statistics,
 )
+from engine.options.where import STANDARD_OUTPUT
 from engine.report.envelope import Report, check_place
 from engine.report.order_tables import explain_shown
 from engine.runtime.storage.uris import place_of

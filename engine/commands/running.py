@@ -122,7 +122,7 @@ def running(asked: Asked, given: Given, archives: Iterable[str] = ()) -> Iterato
     WinnowError
         If there is no such engine, it does not start, or the report could not be written.
     """
-    told = telling(asked, given)
+    told = telling(asked, given, archives)
     written = "out" not in given.options or given["out"] is not None  # lanes are, which have no out
     if given.get("columns") == "ids" and not written:
         warn("--columns ids is of outputs that are written, and none are: give --out as well")

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from typing import NamedTuple
 
+from engine.commands.apart import check_apart
 from engine.commands.asked import Asked
 from engine.options.command import Given
-from engine.options.where import REPORTED
+from engine.options.storage import Anywhere
+from engine.options.where import REPORTED, STANDARD_OUTPUT
 from engine.report.envelope import Report, check_place
 from engine.report.record import keep_record
 from engine.report.shown import Request, Shown
 from engine.report.tables import terminal
-from engine.runtime.storage.uris import Place
+from engine.runtime.storage.uris import Place, place_of
+
+WRITTEN = (*REPORTED, "out", "json")
+"""Options of files that commands write, and of folders of outputs, which are new."""
 
 
 class Telling(NamedTuple):
@@ -25,13 +32,17 @@ class Telling(NamedTuple):
     def tell(self, shown: Shown) -> None:
         """Write the files that were asked for, and the record of outputs; print the report.
 
+        It is printed even if one cannot be written.
+
         Raises
         ------
         OutputError
-            If one cannot be written.
+            If so.
         """
-        self.write(shown)
-        shown.printed(terminal())
+        try:
+            self.write(shown)
+        finally:
+            shown.printed(terminal())
 
     def write(self, shown: Shown) -> None:
         """Do the same without printing."""
@@ -53,20 +64,43 @@ class Telling(NamedTuple):
             save_figure(shown.figure(), self.plot)
 
 
-def telling(asked: Asked, given: Given) -> Telling:
+def telling(asked: Asked, given: Given, archives: Iterable[str] = ()) -> Telling:
     """Find out before the work whether a report could be written where it was asked for.
+
+    Parameters
+    ----------
+    archives : iterable of str
+        What is read, besides the files that options name.
 
     Raises
     ------
     OutputError
         If not.
+    SpecError
+        If one file is to be two, or is read.
     """
+    _check_apart(asked, given, archives)
     report, html, plot = (given.get(name) for name in REPORTED)
-    for place, what in ((report, "report"), (html, "HTML report")):
-        if place is not None:
-            check_place(place, what)
+    if report is not None:
+        check_place(report)
+    if html is not None:
+        check_place(html, "HTML report", begins=b"<")
     if plot is not None:
         from engine.report.figures import check_plot  # noqa: PLC0415 - few reports are drawn
 
         check_plot(plot)
     return Telling(report, html, plot, asked.request)
+
+
+def _check_apart(asked: Asked, given: Given, archives: Iterable[str]) -> None:
+    """Refuse two outputs in one file, and one in a file that is read."""
+    written: dict[str, Place] = {}
+    read: list[str | Place] = [*archives]
+    if (job := asked.values.get("job")) is not None:
+        read.append(job)
+    for name, value in given.items():
+        if name in WRITTEN and value not in (None, STANDARD_OUTPUT):
+            written[given.options[name].written] = place_of(os.fspath(value))
+        elif isinstance(given.options[name].kind, Anywhere) and value is not None:
+            read.append(value)
+    check_apart(written, read)

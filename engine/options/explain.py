@@ -26,7 +26,6 @@ STATISTICS = ("rates", "windows", "distinct", "selectivities")
 Numbers: TypeAlias = str | Sequence[float]
 SHOWN = 10
 """Orders in the table unless --top says otherwise."""
-STANDARD_OUTPUT = "-"
 
 
 class Question(NamedTuple):
@@ -111,7 +110,7 @@ class Answer(Shown, total=False):
         Option(
             "write JSON; without a path, to standard output and nothing else",
             Text("PATH"),
-            alone=STANDARD_OUTPUT,
+            alone=where.STANDARD_OUTPUT,
         ),
     ]
     report: Annotated[str, AlsoCalled("json")]

@@ -110,6 +110,8 @@ class Report(Pictures, total=False):
 
 REPORTED = ("report", "html", "plot")
 """Files that change nothing of what a command does."""
+STANDARD_OUTPUT = "-"
+"""In place of a file."""
 
 
 class Out(TypedDict, total=False):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import metadata
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from engine.lanes.manifest import Prepared
@@ -16,7 +17,7 @@ from engine.options.budget import Amounts
 from engine.policies import Value
 from engine.replay.settings import UNLIMITED
 from engine.runtime.errors import OutputError
-from engine.runtime.storage.places import is_there, save_text, try_to_put
+from engine.runtime.storage.places import is_stream, is_there, save_text, try_to_put
 from engine.runtime.storage.uris import Place, Uri
 from engine.runtime.streams import SIDES
 from engine.runtime.time_units import instant_text, span_text
@@ -25,11 +26,18 @@ from gpu_kernels.devices import Choice
 TIME_BINS = 50
 
 
-def check_place(path: Place, what: str = "report", *, new: bool = False) -> None:
+def check_place(
+    path: Place, what: str = "report", *, new: bool = False, begins: bytes = b"{"
+) -> None:
     """Find out before the work whether a report, or another file, could be written.
 
-    One that must be `new` is not to replace another. An object store is asked by an object that is
-    put and removed.
+    One that must be `new` is not to replace another, and none replaces what is not of its kind. An
+    object store is asked by an object that is put and removed, a disk by a file without a name.
+
+    Parameters
+    ----------
+    begins : bytes
+        With which files of its kind begin.
 
     Raises
     ------
@@ -43,11 +51,33 @@ def check_place(path: Place, what: str = "report", *, new: bool = False) -> None
         return
     if path.is_dir():
         raise OutputError(f"{what} {path} is a folder: name a file in it")
-    if new and path.exists():
-        raise OutputError(f"{what} {path} exists: remove it or name another file")
-    above = next(folder for folder in path.absolute().parents if folder.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK):
-        raise OutputError(f"{what} {path} cannot be written: {above} is no folder to write to")
+    if is_stream(path):
+        return
+    if path.exists():
+        if new:
+            raise OutputError(f"{what} {path} exists: remove it or name another file")
+        if not _begins_so(path, begins):
+            raise OutputError(
+                f"{what} {path} would replace a file that is none: remove that or name another"
+            )
+    above = next(folder for folder in path.resolve().parents if folder.exists())
+    try:
+        with tempfile.TemporaryFile(dir=above):
+            pass
+    except OSError as error:
+        raise OutputError(
+            f"{what} {path} cannot be written: {above} is no folder to write to ({error.strerror})"
+        ) from None
+
+
+def _begins_so(path: Path, begins: bytes) -> bool:
+    """Return whether a file has nothing, or begins so; one that cannot be read may."""
+    try:
+        with path.open("rb") as file:
+            found = file.read(len(begins))
+    except OSError:
+        return True
+    return found in (b"", begins)
 
 
 class Report(NamedTuple):

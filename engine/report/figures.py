@@ -17,7 +17,7 @@ from engine.runtime.errors import OutputError, SpecError
 from engine.runtime.storage.places import make_folder, try_to_put, written
 from engine.runtime.storage.uris import Place, Uri
 
-FORMATS = (".png", ".svg")
+FORMATS = {".png": b"\x89PNG", ".svg": b"<"}
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C510A",
 )  # fmt: skip
@@ -70,7 +70,7 @@ def check_plot(path: Place) -> None:
     """
     if Path(path.name).suffix not in FORMATS:
         raise SpecError(f"--plot is {path}; give a file that ends in {' or '.join(FORMATS)}")
-    check_place(path, "plot")
+    check_place(path, "plot", begins=FORMATS[Path(path.name).suffix])
 
 
 def save_figure(figure: Drawn, path: Place) -> None:

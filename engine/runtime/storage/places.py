@@ -44,6 +44,8 @@ def written(place: str | Place, aside: Place | None = None) -> Iterator[Path]:
 def save_text(path: Place, text: str, what: str = "report") -> None:
     """Write a text file or object, whole or not at all.
 
+    A link stays one, and gets a new file where it points. A pipe or a device gets the text.
+
     Raises
     ------
     OutputError
@@ -52,14 +54,23 @@ def save_text(path: Place, text: str, what: str = "report") -> None:
     if isinstance(path, Uri):
         put(path, text.encode(errors="backslashreplace"))
         return
-    draft = path.with_name(f".{path.name}.tmp")
+    own = path.resolve() if path.is_file() else path
+    draft = own.with_name(f".{own.name}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if is_stream(path):
+            path.write_text(text, encoding="utf-8", errors="backslashreplace")
+            return
+        own.parent.mkdir(parents=True, exist_ok=True)
         draft.write_text(text, encoding="utf-8", errors="backslashreplace")
-        draft.replace(path)
+        draft.replace(own)
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise OutputError(f"{what} {path} cannot be written: {error}") from error
+
+
+def is_stream(path: Path) -> bool:
+    """Return whether a path is of a pipe, a device or a socket, which nothing may replace."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def text_at(place: Place) -> str:

@@ -149,6 +149,7 @@ class Uri(str):
 
 
 Place: TypeAlias = Path | Uri
+_MOST_OF_NAME, _MOST_OF_PATH = 255, 4095
 
 
 def source_of(text: str) -> str:
@@ -164,11 +165,24 @@ def source_of(text: str) -> str:
     if _SCHEME.match(text):
         return Uri(text)
     if not _FILE.match(text):
-        return text
+        return _not_too_long(text)
     parts = urlsplit(text)
     if parts.netloc not in ("", "localhost"):
         raise SpecError(f"{text} is a file of {parts.netloc}: write file:///PATH for one of here")
-    return unquote(parts.path)
+    return _not_too_long(unquote(parts.path))
+
+
+def _not_too_long(path: str) -> str:
+    """Return a path on a disk, whose file systems bound the bytes of a name, and of it all."""
+    parts = [(len(own.encode(errors="surrogateescape")), own) for own in path.split("/")]
+    size, name = max(parts)
+    if size > _MOST_OF_NAME or len(path) > _MOST_OF_PATH:
+        raise SpecError(
+            f"{path[:40]}... is too long for a path: its longest name, {name[:20]}..., has "
+            f"{size:,} bytes of {_MOST_OF_NAME} at most, and all has {len(path):,} of "
+            f"{_MOST_OF_PATH:,}; shorten it"
+        )
+    return path
 
 
 def place_of(text: str) -> Place:

@@ -1,0 +1,136 @@
+"""No report replaces an archive, another output, a link or a pipe; none hides results."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+from pathlib import Path
+
+import pytest
+from job_cases import Streams, arguments, streams
+
+from engine.commands import main
+from engine.report import envelope
+
+
+@pytest.fixture
+def archives(tmp_path: Path) -> Streams:
+    return streams(tmp_path)
+
+
+def refused(words: list[str], pattern: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    shown, said = capsys.readouterr()
+    assert shown == ""
+    assert re.search(pattern, said), said
+
+
+@pytest.mark.parametrize("command", ["replay", "bound", "sweep", "profile"])
+@pytest.mark.parametrize("option", ["report", "html"])
+def test_no_report_replaces_an_archive(
+    archives: Streams, command: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = (archives.folder / "left.parquet").read_bytes()
+    for at in (archives.folder / "left.parquet", archives.folder / "x" / ".." / "left.parquet"):
+        (archives.folder / "x").mkdir(exist_ok=True)
+        base = f"--engine local --on k --time t --window 9 --memory 9 --{option}".split()
+        words = [command, *base, str(at)]
+        for side in ("left", "right"):
+            words += [f"--{side}", str(archives.folder / f"{side}.parquet")]
+        refused(words, f"--{option} .*left.parquet is a file that is read: name another", capsys)
+    assert (archives.folder / "left.parquet").read_bytes() == whole
+
+
+@pytest.mark.parametrize("name", ["{}", "*"])
+def test_no_report_replaces_a_file_of_a_folder_or_glob(
+    archives: Streams, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inside = archives.folder / "in"
+    inside.mkdir()
+    (archives.folder / "left.parquet").rename(inside / "part.parquet")
+    left = inside if name == "{}" else inside / "*.parquet"
+    words = arguments(archives.folder, left=left, report=inside / "part.parquet")
+    refused(words, "--report .*part.parquet is a file that is read", capsys)
+
+
+def test_no_report_replaces_the_job_or_what_is_none(
+    archives: Streams, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = archives.folder / "job.toml"
+    job.write_text('window = 9\n"on" = "k"\n')
+    words = arguments(archives.folder, job=job, window=None, on=None)
+    refused([*words, "--report", str(job)], "--report .*job.toml is a file that is read", capsys)
+    notes = archives.folder / "notes.txt"
+    notes.write_text("dear diary")
+    for option, what in (("report", "report"), ("html", "HTML report")):
+        words = arguments(archives.folder, **{option: notes})
+        refused(words, f"{what} .*notes.txt would replace a file that is none", capsys)
+    picture = archives.folder / "notes.png"
+    picture.write_text("dear diary")
+    words = arguments(archives.folder, plot=picture)
+    refused(words, "plot .*notes.png would replace a file that is none", capsys)
+    assert notes.read_text() == picture.read_text() == "dear diary"
+
+
+def test_two_outputs_are_two_files(archives: Streams, capsys: pytest.CaptureFixture[str]) -> None:
+    one = archives.folder / "x.html"
+    words = arguments(archives.folder, report=one, html=one)
+    refused(words, "are both .*x.html: name two files", capsys)
+    words = arguments(archives.folder, out=one, html=one)
+    refused(words, "are both .*x.html: name two files", capsys)
+    assert not one.exists()
+
+
+def test_a_report_is_written_anew_where_a_link_points(archives: Streams) -> None:
+    target, link = archives.folder / "target.json", archives.folder / "link.json"
+    target.write_text("{}")
+    link.symlink_to(target)
+    assert main(arguments(archives.folder, report=link)) == 0
+    assert link.is_symlink()
+    assert "recall" in json.loads(target.read_text())
+
+
+def test_a_pipe_gets_the_report(archives: Streams) -> None:
+    pipe = archives.folder / "pipe"
+    os.mkfifo(pipe)
+    got: list[str] = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_text()))
+    reader.start()
+    assert main(arguments(archives.folder, report=pipe)) == 0
+    reader.join(10)
+    assert pipe.is_fifo()
+    assert "recall" in json.loads(got[0])
+
+
+def test_results_are_printed_although_the_report_cannot_be_written(
+    archives: Streams, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(envelope.Report, "save", _full)
+    words = arguments(archives.folder, report=archives.folder / "r.json", out=archives.folder / "o")
+    assert main(words) == 2
+    shown, said = capsys.readouterr()
+    assert "recall" in shown
+    assert "the disk is full" in said
+
+
+def _full(*_: object) -> None:
+    raise envelope.OutputError("report r.json cannot be written: the disk is full")
+
+
+def test_a_place_where_nothing_can_be_written(
+    archives: Streams, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = arguments(archives.folder, report="/proc/no/x.json", out=archives.folder / "o")
+    refused(words, "report /proc/no/x.json cannot be written: /proc is no folder to write", capsys)
+    assert not (archives.folder / "o").exists()
+
+
+@pytest.mark.parametrize("option", ["out", "left", "cache", "report", "html", "plot", "job"])
+def test_names_too_long(archives: Streams, option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = arguments(archives.folder, **{option: archives.folder / ("x" * 300)})
+    refused(words, "too long for a path: .* x{20}..., has 300 bytes of 255 at most", capsys)
+    deep = archives.folder.joinpath(*["y" * 100] * 50)
+    words = arguments(archives.folder, **{option: deep})
+    refused(words, r"all has 5,\d\d\d of 4,095; shorten it", capsys)
