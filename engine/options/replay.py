@@ -10,7 +10,15 @@ from engine.facts.access import DEFAULT_METHOD
 from engine.optimum.settings import METHODS as BOUND_METHODS
 from engine.optimum.settings import Effort
 from engine.options import deciding, streams, where
-from engine.options.budget import EVEN, Amounts, Split, check_split, parse_amounts, parse_split
+from engine.options.budget import (
+    EVEN,
+    POOLED,
+    Amounts,
+    Split,
+    check_split,
+    parse_amounts,
+    parse_split,
+)
 from engine.options.command import Command, Given, Group
 from engine.options.deciding import AUTO, FALLBACK
 from engine.options.facts import Fact, FactOptions, fact_of
@@ -191,6 +199,11 @@ class JobOptions(streams.PolicyJob):
     def ranks(self) -> bool:
         """Whether a policy decides who stays: not where all do, or a plan says who."""
         return not self.exact and self.plan is None
+
+    @property
+    def one_memory(self) -> bool:
+        """Whether both sides share one memory, which a policy pools or a plan divides."""
+        return self.split == POOLED or (self.plan is not None and None not in self.memory)
 
     @property
     def fact_access(self) -> str:

@@ -250,6 +250,12 @@ def test_python_says_the_same(figure: Path) -> None:
         assert found.outputs.equals(pq.read_table(figure / probe))
         done = winnow.replay(left, right, probe=probe, plan=figure / probe, **join)
         assert done.report["result"]["importance"] == found.report["lower"]
+        planned = winnow.replay(left, right, probe=probe, plan=figure / probe, bound=True, **join)
+        best, memory = planned.report["bound"], planned.report["memory"]
+        assert best["lower"] == best["any_split"]["lower"] == found.report["lower"]
+        assert best["share_of_best"] == {"least": 1.0, "most": 1.0}
+        assert (memory["left"], memory["right"], memory["both"]) == (None, None, 4)
+        assert memory["split"] == "pooled"
         paths = figure / "left.parquet", figure / "right.parquet"
         report = winnow.bound(*paths, cache=figure / "c", probe=probe, **join).report
         assert report["lower"] == found.report["lower"]

@@ -15,6 +15,7 @@ from engine.jobs.replay.lane_task import LaneResult
 from engine.jobs.replay.slices import COUNT, REPLAY
 from engine.lanes.manifest import Prepared, key_of
 from engine.lanes.profile import LaneProfile
+from engine.options.budget import POOLED
 from engine.options.replay import JobOptions
 from engine.replay.settings import ReplaySettings
 from engine.report.envelope import (
@@ -102,8 +103,8 @@ def build_report(
         },
         "exact_memory": {"by_time": _needed(prepared, found)},
         "estimator_memory": _estimator_memory(settings, results),
-        "memory": memory_report(options.memory, found.budgets, pooled=settings.pooled)
-        | {"split": str(options.split)},
+        "memory": memory_report(options.memory, found.budgets, pooled=options.one_memory)
+        | {"split": str(POOLED if options.one_memory else options.split)},
         "window": window_report(settings.windows, prepared.unit, prepared.zone),
         "policy": {
             "name": _policy(options, settings),

@@ -124,7 +124,7 @@ def run_replay(
         if options.bound is not None:
             best = bound_settings(settings, options.bound)
             bounds = bounds_beside(
-                lanes, best, budgets, shared, pooled=settings.pooled, wanted=wanted
+                lanes, best, budgets, shared, pooled=options.one_memory, wanted=wanted
             )
         if output is not None:
             with stages.timed("commit"):
