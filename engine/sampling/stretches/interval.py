@@ -32,6 +32,7 @@ narrow. A window of time with few slices has one if those of all windows togethe
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -121,6 +122,8 @@ class Pooled(NamedTuple):
     """Degrees of freedom."""
     by_size: float = 0.0
     """The same times the mean size of the window's slices: of small slices chance makes more."""
+    sign: int = 1
+    """Of the values of all windows, see `sign_of`."""
 
     def of(self, cell: Cell) -> float:
         """Return the variance relative to that square in a window: the greater of both."""
@@ -255,20 +258,22 @@ def answer(
             return as_drawn
     if reason is not None:
         return found._replace(reason=reason)
-    reach = _reach(cell, own, error, quantiles(own.part, confidence, free), average, few)
+    sign = sign_of([cell]) if pooled is None else pooled.sign
+    reached = quantiles(own.part, confidence, free)
+    reach = _reach(cell, own, error, reached, average, few, sign)
     low, high = own.value - reach[0], own.value + reach[1]
     if not average:
-        low, high = _beyond_what_was_seen(cell, low, high)
+        low, high = _beyond_what_was_seen(cell, sign, low, high)
     return found._replace(low=low, high=high)
 
 
 def _reach(
     cell: Cell, own: Residuals, error: float, reached: tuple[float, float], average: bool,
-    few: bool,
+    few: bool, sign: int,
 ) -> tuple[float, float]:  # fmt: skip
     """Return how far an interval reaches below and above."""
     rest = own.value - float(cell.certain[0])
-    if few and not average and rest > 0 and (cell.values[:, 0] >= 0).all():
+    if few and not average and rest > 0 and sign > 0:
         return _by_factors(rest, error, reached)
     if few or (not average and cell.worth is None):
         return reached[0] * error, reached[1] * error
@@ -295,10 +300,18 @@ def _rare(some: NDArray[np.bool_], least: int) -> str | None:
     return _RARE.format(some.sum(), least) if some.sum() < least else None
 
 
-def _beyond_what_was_seen(cell: Cell, low: float, high: float) -> tuple[float, float]:
+def sign_of(cells: Iterable[Cell]) -> int:
+    """Return 1 if no sum of a slice is below 0, else -1 if none is above, else 0.
+
+    A few slices seldom show that values have both signs; those of all windows do.
+    """
+    values = np.concatenate([np.append(own.values[:, 0], own.certain[0]) for own in cells])
+    return 1 if (values >= 0).all() else -1 if (values <= 0).all() else 0
+
+
+def _beyond_what_was_seen(cell: Cell, sign: int, low: float, high: float) -> tuple[float, float]:
     """Return bounds that do not exclude the sampled outputs, where values have one sign."""
-    values = np.append(cell.values[:, 0], cell.certain[0])
-    seen = float(values.sum())
-    if (values >= 0).all():
+    seen = float(cell.values[:, 0].sum() + cell.certain[0])
+    if sign > 0:
         return max(low, seen), high
-    return (low, min(high, seen)) if (values <= 0).all() else (low, high)
+    return (low, min(high, seen)) if sign < 0 else (low, high)

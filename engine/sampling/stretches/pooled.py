@@ -18,6 +18,7 @@ from engine.sampling.stretches.interval import (
     Cell,
     Pooled,
     residuals,
+    sign_of,
 )
 
 
@@ -64,4 +65,4 @@ def pooled(cells: Sequence[Cell], *, average: bool = False, overlap: int = 1) ->
     variance, by_size = (
         float((free * own).sum()) / all_free for own in (variances, variances * sizes)
     )
-    return Pooled(variance, 3 * all_free / overlap / max(3.0, kurtosis), by_size)
+    return Pooled(variance, 3 * all_free / overlap / max(3.0, kurtosis), by_size, sign_of(cells))

@@ -60,6 +60,25 @@ def test_of_small_slices_chance_makes_more() -> None:
     assert held / tries > 0.88  # by the variance of all windows alike: 0.84
 
 
+def test_values_of_both_signs_whose_few_totals_have_one() -> None:
+    """Three slices above 0 do not show that others are below; slices of other windows do."""
+    rng = np.random.default_rng(8)
+    held, excluded = 0, 0
+    for _ in range(400):
+        cells = []
+        for _ in range(4):
+            every = rng.standard_normal(40)
+            sampled = np.column_stack([every[:3], np.full(3, 9.0)])
+            cells.append(Cell(np.zeros(2), sampled, np.ones(3), np.full(3, 0.1), 40.0))
+            wanted = every.sum()
+        alike = pooled(cells)
+        found = answer(cells[-1], 0.95, pooled=alike)
+        held += found.low <= wanted <= found.high
+        excluded += not found.low < 0 < found.high
+    assert held / 400 > 0.92  # by factors where the three have one sign: 0.82
+    assert excluded / 400 < 0.08
+
+
 def test_averages_are_of_residuals() -> None:
     rng = np.random.default_rng(1)
     cells = [_window(rng, 4) for _ in range(5)]
