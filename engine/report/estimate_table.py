@@ -163,7 +163,9 @@ def _how(content: Mapping[str, Any]) -> str:
         said += "; stopped by " + ("you" if content["stopped"] == "interrupted" else "--seconds")
     needed, most = content["read"]["needed"], content["read"]["asked"]
     if most is not None and slices["drawn"] == 1 and content["read"]["share"] > most:
-        said += f"; one takes more than the {percent(most)} of --read"
+        keys = content.get("pass")
+        what = f"the pass over the keys took {percent(keys)}" if keys else "one takes more"
+        said += f"; {what} {'of' if keys else 'than'} the {percent(most)} of --read"
     if needed is not None:
         said += "; for an interval " + (
             f"give --read {math.ceil(100 * needed)}% or more"

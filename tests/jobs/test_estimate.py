@@ -203,7 +203,10 @@ def test_timestamps_and_dates_have_durations(tmp_path: Path) -> None:
     assert lines(found.aggregates["count(*)"]) == {(): len(pairs(streams(1), (20, 20)))}
 
 
-def test_a_sample_reads_a_part_and_its_intervals_hold_the_truth(tmp_path: Path) -> None:
+def test_a_sample_reads_a_part_and_its_intervals_hold_the_truth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.jobs.estimate.plan.SMALL", 100_000)
     places = large(tmp_path)
     truth = winnow.estimate(**places, **JOIN, aggregates=SEVERAL, within=1e-6)
     assert truth.report["how"] == "exact join"
@@ -348,7 +351,10 @@ def test_a_slow_first_stretch_does_not_end_an_estimate_early(
     assert found.report["slices"]["drawn"] > 1
 
 
-def test_progress_shows_the_interval_narrowing(tmp_path: Path) -> None:
+def test_progress_shows_the_interval_narrowing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.jobs.estimate.plan.SMALL", 100_000)
     told: list[str] = []
     winnow.estimate(
         **large(tmp_path), **JOIN, within="3%", progress=lambda stage, *_: told.append(stage)

@@ -110,7 +110,10 @@ def _estimated(
     counted = asked.join.measures.counted
     share = asked.passed / max(1, plan.all["bytes"])
     joined = [*joins.found.values(), *(outcome.seen.certain if outcome.whole else ())]
-    report.content["read"]["tuples"] = sum(one.tuples for one in joined)
+    read = report.content["read"]
+    read["tuples"] = sum(one.tuples for one in joined)
+    if read["needed"] is not None:  # besides the pass over the keys
+        read["needed"] = min(1.0, share + read["needed"])
     report.content.update({"sizes": KEYS if counted else FOOTERS, "pass": share, **more})
     return Estimation(report, tables, by_time)
 

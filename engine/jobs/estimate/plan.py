@@ -32,7 +32,7 @@ _ROWS = 1_000_000
 """Tuples of a stretch of the exact join, about."""
 _PARTS = 8
 """Tasks that join everything, at least, if there are as many stretches: for as many cores."""
-SMALL = 100_000
+SMALL = 500_000
 """Rows of both archives that are joined sooner than two dozen stretches of them."""
 
 

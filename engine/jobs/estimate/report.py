@@ -101,7 +101,7 @@ def build_report(
             "rejected": joins.rejected,
             "slices": {
                 "all": plan.slices,
-                "ticks": int(np.diff(plan.edges).max()),
+                "ticks": plan.ticks,
                 "drawn": len(outcome.seen.certain) + len(outcome.seen.by_chance),
                 "certain": len(outcome.seen.certain),
             },

@@ -19,6 +19,8 @@ from engine.sampling.stretches.measures import Measures, measures_of
 
 TIMES = 24
 """Parts of the archives' time of which the report has an estimate each, about."""
+_AGAIN = 0.25
+"""Times the bytes of all archives that all slices together may read of one's row groups again."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,14 @@ class Slices(ABC):
     def slices(self) -> int:
         """How many there are."""
         return self.edges.size - 1
+
+    @property
+    def ticks(self) -> int:
+        """Ticks of the slice of a tuple, the median over tuples."""
+        long = np.diff(self.edges)
+        order = np.argsort(long, kind="stable")
+        tuples = np.cumsum(self.measures.tuples[order])
+        return int(long[order[np.searchsorted(tuples, tuples[-1] / 2)]])
 
     @cached_property
     def worth(self) -> int:
@@ -160,11 +170,19 @@ def sliced(
         edges = slices.cut(span, span[1] - span[0] + 1, panes)
         none = np.zeros(edges.size - 1)
         return edges, Measures(none, none, none)
-    mean = max(_length(own) for own in groups)
-    length = slices.length_of(span[1] - span[0] + 1, max(windows) + 1, mean, lifetimes)
-    edges = slices.cut(span, length, panes)
     parts = [density.stepped(own.low, own.high, own.rows) for own in groups]
     spreads = [density.spread_of(own.low, own.high, own.rows) for own in parts]
+
+    def length(begin: int, end: int) -> int:
+        group = _length(groups, begin, end)
+        return slices.length_of(end - begin, max(windows) + 1, group, lifetimes)
+
+    def before(ticks: Ints) -> Floats:
+        found: Floats = np.sum([own.before(ticks) for own in spreads], axis=0)
+        return found
+
+    edges = slices.cut(span, length(span[0], span[1] + 1), panes)
+    edges = slices.cut_again(edges, before, length)
     weights = [density.by_keys(own.rows, own.key_bytes) / own.rows for own in groups]
     weighted = [
         density.spread_of(own.low, own.high, own.rows * each[own.group])
@@ -216,6 +234,17 @@ def _before(ticks: Ints, amount: Floats, at: Ints) -> Floats:
     return total[np.searchsorted(ticks[order], at)]
 
 
-def _length(groups: RowGroups) -> float:
-    """Return how many ticks a row group has, on average."""
-    return float((groups.high - groups.low + 1).astype(np.float64).mean())
+def _length(groups: Sequence[RowGroups], begin: int, end: int) -> float:
+    """Return how many ticks a row group has from a tick to another, on average.
+
+    Of the archive whose groups are longest; but slices may be shorter than those that take little
+    to read, even again for every slice that they reach into.
+    """
+    total = sum(int(own.bytes.sum()) for own in groups)
+    found = [0.0]
+    for own in groups:
+        ticks = np.minimum(own.high + 1, end) - np.maximum(own.low, begin)
+        if (ticks > 0).any():
+            part = min(1.0, int(own.bytes.sum()) / (_AGAIN * total)) if total else 1.0
+            found.append(part * float(ticks[ticks > 0].astype(np.float64).mean()))
+    return max(found)

@@ -208,7 +208,7 @@ def _told(
     return found | {
         "stretches": len(outcome.seen.certain) + len(outcome.seen.by_chance),
         "all": plan.slices,
-        "ticks": int(np.diff(plan.edges).max()),
+        "ticks": plan.ticks,
         "rounds": [one.draws for one in outcome.rounds],
         "lead_in": LEAD,
         "compared_with": SHORT,

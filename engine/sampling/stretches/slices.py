@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from engine.runtime.errors import SpecError
-from engine.runtime.jit import Ints
+from engine.runtime.jit import Floats, Ints
 
 LIFETIMES = 4, 10
 """Lifetimes of a slice, at least, and where that leaves `MANY`: so the window that is read before
@@ -18,6 +18,8 @@ ENOUGH = 400
 GROUPS = 4
 """Row groups of a slice, if that leaves `ENOUGH`: one at each end is read for a part of it."""
 MOST = 10_000
+CROWDED, MANY_TIMES = 0.05, 8
+"""Share of all tuples, and times the mean of all slices, with which a slice is cut again."""
 
 
 def length_of(
@@ -90,6 +92,48 @@ def cut(span: tuple[int, int], length: int, panes: Sequence[int]) -> Ints:
     within = fractions(np.repeat(gaps, parts), at, np.repeat(parts, parts))
     begin = np.repeat(edges[:-1], parts) + within
     return np.append(begin, edges[-1])
+
+
+def cut_again(
+    edges: Ints, before: Callable[[Ints], Floats], length: Callable[[int, int], int]
+) -> Ints:
+    """Return edges with others in slices that hold many of all tuples.
+
+    A tuple far from the others, or a long time without any, leaves most of them to few slices.
+
+    Parameters
+    ----------
+    edges : (slices + 1,) int64
+    before : callable
+        Returns how many tuples are older than ticks.
+    length : callable
+        Returns how many ticks slices are to have from a tick to another.
+
+    Examples
+    --------
+    >>> edges = np.arange(0, 10_001, 100)
+    >>> found = cut_again(edges, lambda ticks: np.minimum(ticks, 100.0), lambda begin, end: 25)
+    >>> found[:6].tolist(), found.size - edges.size
+    ([0, 25, 50, 75, 100, 200], 3)
+    """
+    done: set[int] = set()
+    while True:
+        tuples = np.diff(before(edges))
+        most = max(CROWDED, MANY_TIMES / tuples.size) * tuples.sum()
+        crowded = [
+            at for at in np.flatnonzero(tuples > most).tolist() if int(edges[at]) not in done
+        ]
+        if not crowded:
+            return edges
+        added = [edges]
+        for at in crowded:
+            begin, end = edges[at : at + 2].tolist()
+            own = length(begin, end)
+            if 2 * own <= end - begin:
+                added.append(cut((begin, end - 1), own, ()))
+            else:
+                done.add(begin)
+        edges = np.unique(np.concatenate(added))
 
 
 def fractions(gap: Ints, at: Ints, parts: Ints) -> Ints:

@@ -7,11 +7,12 @@ from itertools import pairwise
 import naive_estimate
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from engine.runtime.errors import SpecError
 from engine.sampling.stretches.density import Spread, by_keys, by_values, spread_of, stepped
 from engine.sampling.stretches.measures import COUNTED, FIRST, Measures, measures_of
-from engine.sampling.stretches.slices import cut
+from engine.sampling.stretches.slices import CROWDED, MANY_TIMES, cut, cut_again
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -239,3 +240,24 @@ def test_of_importances_outputs_have_the_least() -> None:
         assert own[21] > 3  # both are large there
     assert found[0][20] < 2  # the other one is not
     assert found[1][20] > 3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_crowded_slices_are_cut_until_they_are_short_or_not_crowded(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    ts = np.sort(np.concatenate([rng.integers(0, 10**9, 50), 10**8 + rng.integers(0, 10**4, 5000)]))
+    edges, least = cut((0, 10**9), 10**7, []), int(rng.integers(1, 500))
+
+    def before(ticks: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.searchsorted(ts, ticks).astype(float)
+
+    def length(begin: int, end: int) -> int:
+        return max(least, (end - begin) // 100)
+
+    found = cut_again(edges, before, length)
+    assert (np.diff(found) > 0).all()
+    assert np.isin(edges, found).all()
+    share = np.diff(before(found)) / ts.size
+    most = max(CROWDED, MANY_TIMES / share.size)
+    assert (np.diff(found)[share > most] < 2 * least).all()
+    assert np.diff(found)[np.diff(before(found)) > 20].max() < 10**5
