@@ -132,6 +132,26 @@ def test_a_time_without_an_offset_is_of_the_zone_of_the_column(text: str, held: 
     assert Condition(Column(0, "at", "left"), ">=", text).holds(zoned).tolist() == held
 
 
+BACK, ON = 1_698_537_600, 1_679_788_800
+"""Days of 2023: at 1:00 UTC clocks in Berlin go back from 3:00, and on from 2:00, by an hour."""
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("2023-10-29 01:30:00", BACK - 1_800),
+        ("2023-10-29 02:30:00", BACK + 1_800),  # the first of two
+        ("2023-10-29 03:30:00", BACK + 9_000),
+        ("2023-10-29T02:30:00+01:00", BACK + 5_400),
+        ("2023-03-26 02:30:00", ON + 3_600),  # no clock shows it
+    ],
+)
+def test_times_when_clocks_change(text: str, first: int) -> None:
+    cells = pa.array([first - 1, first], pa.timestamp("s", "Europe/Berlin"))
+    condition = Condition(Column(0, "at", "left"), ">=", text)
+    assert condition.holds(cells).tolist() == [False, True]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -93,7 +93,10 @@ class Condition(NamedTuple):
 
 
 def _as_kind(text: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
-    """Return a text as cells of a type; a time without an offset is of the zone of the cells."""
+    """Return a text as cells of a type; a time without an offset is of the zone of the cells.
+
+    Of a time that its clocks show twice it is the first; of one that they skip, the next.
+    """
     if pa.types.is_string(kind):
         return text
     try:
@@ -101,7 +104,8 @@ def _as_kind(text: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
     except pa.ArrowInvalid:
         if not pa.types.is_timestamp(kind) or kind.tz is None:
             raise
-    return pc.assume_timezone(text.cast(pa.timestamp(kind.unit)), kind.tz)
+    plain = text.cast(pa.timestamp(kind.unit))
+    return pc.assume_timezone(plain, kind.tz, ambiguous="earliest", nonexistent="latest")
 
 
 def all_hold(
