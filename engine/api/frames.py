@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeAlias, TypedDict, TypeVar, runtime_checkable
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
@@ -228,9 +229,13 @@ def _kind(frame: object) -> str:
 
 
 def _of_pandas(frame: Any) -> pa.Table:  # noqa: ANN401 - pandas need not be there
-    """Return a frame of pandas with its index as columns, unless that only numbers the rows."""
+    """Return a frame of pandas with its index as columns, unless that only numbers the rows.
+
+    The labels decide, not the type of the index: pandas makes a RangeIndex of 0, 2, 4 too.
+    """
     index = frame.index
-    if not (type(index).__name__ == "RangeIndex" and index.name is None):
+    unnamed = index.name is None and index.dtype.kind in "iu"
+    if not (unnamed and np.array_equal(index, np.arange(len(index)))):
         frame = frame.reset_index()
     return pa.Table.from_pandas(frame, preserve_index=False)
 

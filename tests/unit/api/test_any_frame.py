@@ -163,8 +163,12 @@ def test_a_duckdb_relation_is_a_frame(expected: pa.Table) -> None:
 
 def test_a_pandas_index_that_only_numbers_rows_is_no_column() -> None:
     frame = LEFT.to_pandas()
-    found = winnow.replay(frame, frame.set_axis(range(5, 5 + ROWS)), window=0, **JOIN)
+    found = winnow.replay(frame, frame.set_axis(list(range(ROWS))), window=0, **JOIN)
     assert not [name for name in found.outputs.column_names if "index" in name]
+    for chosen in (frame[::2], frame[5:], frame[::-1], frame[frame["v"] > frame["v"].median()]):
+        labels = winnow.replay(frame, chosen, window=0, **JOIN).outputs
+        rows = labels["right_row"].to_numpy()
+        assert labels["right_index"].to_pylist() == chosen.index[rows].to_list() != []
     named = winnow.replay(frame.set_axis(frame["v"].rename(None)), frame, window=0, **JOIN)
     assert "left_index" in named.outputs.column_names
 
