@@ -1,7 +1,8 @@
-"""Integers that no float64 equals are refused where float64 are compared, and others are joined."""
+"""Integers that no float64 equals are refused where they would be compared; sums that are NaN."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -126,3 +127,38 @@ def test_a_policy_that_cannot_be_compiled_is_named(function: Any) -> None:
             given["a"], given["b"], on="k", time="t", window=5, memory=1, policy="custom",
             params={"function": function},
         )  # fmt: skip
+
+
+def test_an_inner_product_that_is_nan_meets_no_bound_by_any_method() -> None:
+    inf = math.inf
+    rows = [
+        [("x", inf), ("y", 5.0)],
+        [("x", 0.0), ("y", 1.0)],
+        [("x", 1e300), ("y", 1e300), ("z", 5.0)],
+        [("x", 1e300), ("y", -1e300), ("z", 1.0)],
+        [("x", -inf), ("y", inf)],
+        [("y", 1.0), ("z", None), ("w", math.nan)],
+    ]
+    maps = pa.array(rows, pa.map_(pa.string(), pa.float64()))
+    table = pa.table({"t": range(len(rows)), "v": maps})
+    weights = [{k: w for k, w in own if w is not None and w == w} for own in rows]  # noqa: PLR0124
+    wanted = {
+        (a, b)
+        for a, one in enumerate(weights)
+        for b, two in enumerate(weights)
+        if sum(one[item] * two[item] for item in one if item in two) >= 0.5
+    }
+    assert {(0, 1), (2, 3), (4, 0)}.isdisjoint(wanted)
+    assert {(0, 0), (0, 5), (4, 5), (2, 2)} < wanted
+    shed = {"throttle": 1.0, "basic_window": 2, "adapt_every": 2}
+    ways: list[dict[str, Any]] = [
+        {}, {"method": "naive-nlj"}, {"method": "eager-nlj"}, {"memory": 100}, shed,
+        {**shed, "probe": "scan"},
+    ]  # fmt: skip
+    for way in ways:
+        found = winnow.multijoin(
+            {"a": table, "b": table}, predicate="inner:v:0.5", time="t", window=9, **way
+        )
+        out = found.outputs
+        assert set(zip(*(out[f"{own}_row"].to_pylist() for own in "ab"), strict=True)) == wanted
+        assert (found.report.recall, found.report.null_keys["a"]) == (1.0, 0)

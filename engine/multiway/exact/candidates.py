@@ -118,7 +118,9 @@ def _items(
                 work.item[end] = number
                 end += 1
                 before = 0.0
-            work.product[number] = before + weight * lists.importance[entry]
+            total = before + weight * lists.importance[entry]
+            # no bound is met by a sum that was NaN once, and none by -inf, with which it goes on
+            work.product[number] = total if total == total else -np.inf  # noqa: PLR0124
     keep = at
     for i in range(at, end):
         number = work.item[i]
