@@ -39,7 +39,8 @@ from spark_plugin.partitions import slots
 from spark_plugin.rows import session_zone
 from spark_plugin.versions import collected
 
-_SECONDS = "cast(cast(ts as decimal(20)) / 1000000 as decimal(18, 6))"
+_SECONDS = "cast(cast(ts as decimal(20)) / {} as decimal(18, 6))"
+_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000}
 _NO_ZONE = f"timestamp_ntz'1970-01-01' + make_dt_interval(0, 0, 0, {_SECONDS})"
 
 
@@ -134,7 +135,8 @@ def replay(left: DataFrame, right: DataFrame, **options: Any) -> InSpark:  # noq
         every = dataframe.replay(left, right, **(exact | {"columns": "ids"}))
         return {**_against(every, found), "window": _clock(left, time, options)}
 
-    return InSpark(_timed(found, left, time), report, losses_over_time)
+    timed = _timed(found, left, time, options.get("time_unit"))
+    return InSpark(timed, report, losses_over_time)
 
 
 _UNITS = {TimestampType: "us", TimestampNTZType: "us", DateType: "day"}
@@ -201,7 +203,8 @@ def multijoin(streams: Mapping[str, DataFrame], **options: Any) -> InSpark:  # n
         every = joins.multijoin(streams, **(exact | {"columns": "ids"}))
         return {**_against(every, found), "window": _clock(first, time, options)}
 
-    return InSpark(_timed(found, first, time), report, losses_over_time, "multijoin")
+    timed = _timed(found, first, time, options.get("time_unit"))
+    return InSpark(timed, report, losses_over_time, "multijoin")
 
 
 def lookup(stream: DataFrame, fact: DataFrame, **options: Any) -> InSpark:  # noqa: ANN401 - as above
@@ -220,13 +223,19 @@ def lookup(stream: DataFrame, fact: DataFrame, **options: Any) -> InSpark:  # no
     return InSpark(_timed(found, stream, options.get("time")), report, lookup_charts, "lookup")
 
 
-def _timed(found: DataFrame, source: DataFrame, time: str | None) -> DataFrame:
-    """Return a query whose ``ts``, in ticks, has the type of a stream's times."""
+def _timed(
+    found: DataFrame, source: DataFrame, time: str | None, unit: str | None = None
+) -> DataFrame:
+    """Return a query whose ``ts``, in ticks, has the type of a stream's times.
+
+    Of plain numbers of a unit it has that of timestamps without a zone, where Spark has the unit.
+    """
     kind = source.schema[time].dataType if time in source.columns else None
     if isinstance(kind, TimestampType):
         return found.withColumn("ts", F.timestamp_micros("ts"))
-    if isinstance(kind, TimestampNTZType):
-        return found.withColumn("ts", F.expr(_NO_ZONE))
+    unit = "us" if isinstance(kind, TimestampNTZType) else unit
+    if unit in _PER_SECOND:
+        return found.withColumn("ts", F.expr(_NO_ZONE.format(_PER_SECOND[unit])))
     return (
         found.withColumn("ts", F.date_from_unix_date(F.col("ts").cast("int")))
         if (isinstance(kind, DateType))

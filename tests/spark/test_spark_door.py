@@ -401,6 +401,28 @@ def test_a_unit_of_time_and_the_zone_of_the_session(spark: Any, tmp_path: Path) 
     assert joined.report.window.tick == "us"
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_plain_numbers_of_a_unit_become_times_as_they_do_locally(
+    unit: str, spark: Any, tmp_path: Path
+) -> None:
+    own = pa.table({"t": [-7_000_000_001, 0, 1_714_514_401], "k": [1, 2, 1]})
+    pq.write_table(own, tmp_path / "own.parquet")
+    frame = spark.read.parquet(str(tmp_path / "own.parquet"))
+    join: dict[str, Any] = {"time": "t", "window": f"1{unit}", "time_unit": unit}
+    each: list[tuple[pa.Table, pa.Table]] = [
+        tuple(winnow.replay(side, side, on="k", **join).outputs for side in (frame, own)),
+        tuple(
+            winnow.multijoin({"a": side, "b": side}, predicate="equi:k", **join).outputs
+            for side in (frame, own)
+        ),
+    ]
+    for mine, theirs in each:
+        kind = pa.int64() if unit == "ns" else pa.timestamp("us")
+        assert mine["ts"].type == kind
+        assert sorted(mine["ts"].to_pylist()) == theirs["ts"].cast(kind).to_pylist()
+        assert theirs["ts"].type == pa.timestamp(unit)
+
+
 def test_what_is_no_frame_of_sparks_is_told(spark: Any) -> None:
     frame, own = spark.createDataFrame([(1, 2)], ["t", "k"]), pa.table({"t": [1], "k": [2]})
     said = r"the {} DataFrame is a pyarrow.lib.Table and not one of Spark's: .*function.* in winnow"
