@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -49,6 +49,22 @@ def named(name: str) -> Column:
     return F.col("`" + name.replace("`", "``") + "`")
 
 
+def _reading(frame: DataFrame) -> Callable[[str], str]:
+    """Return what gives names that the session does not tell apart one spelling."""
+    return str if frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true" else str.lower
+
+
+def check_told_apart(frame: DataFrame, names: Iterable[str]) -> None:
+    """Raise `SpecError` if Spark does not tell two columns of an output apart."""
+    read, first = _reading(frame), dict[str, str]()
+    for name in names:
+        if (other := first.setdefault(read(name), name)) != name:
+            raise SpecError(
+                f"columns of the output would be called {other} and {name}, which Spark does not "
+                "tell apart: rename a column or a stream"
+            )
+
+
 def arrow_schema(frame: DataFrame, side: str, wanted: tuple[str, ...]) -> pa.Schema:
     """Return the schema of a DataFrame in Arrow types, as archives have it.
 
@@ -58,7 +74,7 @@ def arrow_schema(frame: DataFrame, side: str, wanted: tuple[str, ...]) -> pa.Sch
         If a wanted column has no such type, does not compare by its bytes, or shares its name with
         another.
     """
-    read = str if frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true" else str.lower
+    read = _reading(frame)
     spelt: dict[str, list[str]] = {}
     for name in frame.columns:
         spelt.setdefault(read(name), []).append(name)

@@ -37,7 +37,14 @@ from engine.options.shedding import MEASURED
 from engine.runtime.errors import SpecError
 from engine.runtime.short_windows import warn_of_windows_below_a_second
 from engine.runtime.time_units import parse_instant
-from spark_plugin.columns import arrow_schema, attributes, check_collation, check_digits, named
+from spark_plugin.columns import (
+    arrow_schema,
+    attributes,
+    check_collation,
+    check_digits,
+    check_told_apart,
+    named,
+)
 from spark_plugin.gpu import gpu_terms
 from spark_plugin.hashing import lane_of, travelling
 from spark_plugin.lanes import GROUP
@@ -286,6 +293,7 @@ class Query:
                     for column in stream.columns
                 ]
         check_output(pa.schema([(field.name, pa.null()) for field in fields]))
+        check_told_apart(self._streams[0].frame, (field.name for field in fields))
         return StructType(fields)
 
     @property

@@ -150,6 +150,19 @@ def test_what_does_not_go_is_said(spark: Any, tmp_path: Path) -> None:
         multijoin({n: f.groupBy("t", "k", "i").count() for n, f in frames.items()}, **given)
     with pytest.raises(TypeError, match="unexpected keyword 'out'"):
         multijoin(frames, out="x", **given)  # type: ignore[call-arg]
+    a, b = frames["a"], frames["b"]
+    alike: dict[str, Any] = {"predicate": "equi:k", "time": "t", "window": 5}
+    for clash, said in (
+        ({"a": a, "A": b}, "a_row and A_row"),
+        ({"a": a.withColumn("B_k", F.lit(1)), "a_b": b}, "a_B_k and a_b_k"),
+    ):
+        with pytest.raises(SpecError, match=f"called {said}, which Spark does not tell apart"):
+            multijoin(clash, **alike)
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        assert "A_row" in multijoin({"a": a, "A": b}, **alike).columns
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
     doubled = {name: frame.unionAll(frame).withColumn("id", F.lit(3))
                for name, frame in frames.items()}  # fmt: skip
     with pytest.raises(Exception, match=r"row 3 of the [abc] DataFrame is there twice"):
