@@ -189,13 +189,13 @@ def replay_streams(
     count_only : bool
         Keep no outputs, which may be many: the result has a report alone.
     **options
-        As ``winnow replay --stream`` has them. `on`, `time`, `importance`, `window` and `memory`
-        are for all streams, or mappings by name, where ``""`` stands for all that are not named.
-        One `memory` for all is split evenly, the odd rest to the first streams; by name, a stream
-        that is not named is exact. `fact_on` maps streams to F's attributes, by default the columns
-        of the streams' names. AGE takes the parameter ``curve_NAME`` for a stream's own curve;
-        there is no policy `yield`. With `out` the outputs are a dataset in that folder, which must
-        not exist.
+        As ``winnow replay --stream`` has them. `on`, `time`, `importance` and `window` are for all
+        streams, or mappings by name, where ``""`` stands for all that are not named. A single
+        `memory` is split evenly, the odd rest to the first streams; in a mapping of it, which takes
+        no ``""``, a stream that is not named is exact. `fact_on` maps streams to F's attributes, by
+        default the columns of the streams' names. AGE takes the parameter ``curve_NAME`` for a
+        stream's own curve; there is no policy `yield`. With `out` the outputs are a dataset in that
+        folder, which must not exist.
 
     Returns
     -------
