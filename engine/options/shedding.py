@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from engine.multiway.fractions.greedy import WAYS
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.options.command import Given
 from engine.runtime.errors import SpecError
@@ -39,7 +40,7 @@ def harvest_of(given: Given) -> dict[str, Any] | None:
     Raises
     ------
     SpecError
-        If one is missing, or given where nothing is shed.
+        If one is missing, or given where nothing is shed or where it has no effect.
     """
     found = given.chosen(*_HARVEST)
     if "capacity" in found or "throttle" in found or found.get("clock") == "wall":
@@ -49,6 +50,7 @@ def harvest_of(given: Given) -> dict[str, Any] | None:
                 raise SpecError(
                     f"{flag} is missing: a harvested join needs it, in ticks or as a duration"
                 )
+        _check_idle(given)
         return found
     for name in found:
         raise SpecError(
@@ -56,3 +58,20 @@ def harvest_of(given: Given) -> dict[str, Any] | None:
             "give --capacity, --throttle or --clock wall"
         )
     return None
+
+
+def _check_idle(given: Given) -> None:
+    """Raise `SpecError` if an option is given that the others leave nothing to do."""
+    timed = "capacity" in given or given["clock"] == "wall"
+    ways, optimiser = ", ".join(WAYS), given["optimiser"]
+    reasons = {
+        "buffer": not timed
+        and "no tuple waits, as comparisons take no time without --capacity: give one",
+        "boost": "throttle" in given and "--throttle fixes z, which it raises: leave that out",
+        "metric": optimiser not in WAYS
+        and f"it is of {ways}, and --optimiser is {optimiser}: name one of these",
+    }
+    for name, reason in reasons.items():
+        if name in given and reason:
+            flag = given.options[name].written
+            raise SpecError(f"{flag} has no effect, since {reason}, or leave {flag} out")

@@ -19,6 +19,7 @@ from engine.runtime.errors import InputError, SpecError
 from winnow import multijoin
 
 SHED = {"throttle": 0.5, "basic_window": 2, "adapt_every": 5}
+PACED = {"capacity": 5, "basic_window": 2, "adapt_every": 5}
 TWO = ["a=x.parquet", "b=y.parquet"]
 
 
@@ -167,6 +168,13 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "no capacity": (SHED | {"throttle": None, "capacity": 1e-200}, r"--capacity 1e-200 is so lit"),
     "clock": (SHED | {"clock": "sun"}, r"--clock is 'sun'; choose one of virtual, wall"),
     "wall": (SHED | {"clock": "wall"}, r"--clock wall measures the capacity, and one, or a thr"),
+    "idle buffer": (SHED | {"buffer": 3}, r"--buffer has no effect, since no tuple waits"),
+    "idle boost": (
+        SHED | {"boost": 2, "capacity": 5}, r"--boost has no effect, since --throttle fixes z",
+    ),
+    "idle metric": (
+        SHED | {"metric": "best-output"}, r"--metric has no effect, .* --optimiser is exact",
+    ),
     "no shedding": ({"buffer": 3}, r"buffer is of joins that shed load, and this one sheds none"),
     "no segments": (SHED | {"basic_window": None}, r"--basic-window is missing: a harvested join"),
     "no interval": (SHED | {"adapt_every": None}, r"--adapt-every is missing: a harvested join"),
@@ -178,8 +186,8 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "segment": (SHED | {"basic_window": 0}, r"--basic-window 0 must be 1 tick or more"),
     "segment time": (SHED | {"basic_window": "2 s"}, r"--basic-window 2 s is a duration, but"),
     "interval": (SHED | {"adapt_every": "x"}, r"--adapt-every 'x' is neither a number"),
-    "buffer": (SHED | {"buffer": 0}, r"--buffer 0 must be 1 or more"),
-    "boost": (SHED | {"boost": 0.5}, r"--boost 0.5 must be 1 or more and finite"),
+    "buffer": (PACED | {"buffer": 0}, r"--buffer 0 must be 1 or more"),
+    "boost": (PACED | {"boost": 0.5}, r"--boost 0.5 must be 1 or more and finite"),
     "shred": (SHED | {"shred": 2}, r"--shred 2.0 must be from 0 to 1"),
     "forget": (SHED | {"forget": -1}, r"--forget -1.0 must be from 0 to 1"),
     "second": (SHED | {"per_second": 0}, r"--per-second 0.0 must be more than 0 and finite"),
