@@ -257,7 +257,9 @@ def memory(content: Mapping[str, Any]) -> list[Chart]:
     limits = [allowed.get(name) for name in names]
     total = next((name for name in ("both", "total") if name in peaks), None)
     if total is not None:
-        names, limits = [*names, total], [*limits, allowed.get(total)]
+        together = allowed["split"] == "pooled" or content["policy"]["name"] == "plan"
+        every = total if together else f"{total}, peaks added up"
+        names, limits = [*names, every], [*limits, allowed.get(total)]
     marks = [Series("allowed", limits)] if any(own is not None for own in limits) else []
-    held = [Series("most held at once", [peaks[name] for name in names])]
+    held = [Series("most held at once", list(peaks.values()))]
     return [Bars("Memory", "tuples", names, held, marks=marks)]

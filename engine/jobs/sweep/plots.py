@@ -48,7 +48,11 @@ MEASURES = (
         "Importance recall",
         percent=True,
     ),
-    Measure("peak_memory", "most tuples held at once (both streams)", "Peak memory"),
+    Measure(
+        "peak_memory",
+        "most tuples held at once (both streams, added up unless pooled)",
+        "Peak memory",
+    ),
     Measure("seconds", "seconds of one core", "Time of the replay"),
 )
 

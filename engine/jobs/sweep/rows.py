@@ -66,7 +66,7 @@ class Row(NamedTuple):
     peak_right: int
     peak_memory: int
     """`peak_left`, `peak_right`, `peak_memory`: Most tuples held at once, added up over the lanes;
-    the last of both sides."""
+    the last of both sides: of one memory at once, of two their peaks added up."""
     seconds: float
     """Of one core, in the cell's own replays."""
     tuples_per_second: float

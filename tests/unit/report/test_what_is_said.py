@@ -10,6 +10,7 @@ from rich.console import Console
 
 import winnow
 from engine.report.answers import answers_of
+from engine.report.charts import Bars, memory
 from engine.report.join_tables import _unmet
 from engine.report.profile_table import _print_advice, _print_models
 
@@ -69,3 +70,16 @@ def test_a_profile_tells_how_many_candidates_were_tried_with_the_memory_that_sta
     said = console.file.getvalue()  # type: ignore[attr-defined]
     assert "tried: 9 candidates on 3 parts of the archive's keys" in said
     assert "50.00 % on these only" in said
+
+
+def test_peaks_of_two_memories_are_told_to_be_added_up() -> None:
+    streams = {own: pa.table({"t": [at], "v": [1]}) for own, at in (("a", 0), ("b", 100))}
+    join = {"time": "t", "window": 0, "memory": 2}
+    for split, most, said in (("even", 2, "{}, peaks added up"), ("pooled", 1, "{}")):
+        several = winnow.multijoin(streams, predicate="equi:v", split=split, **join)
+        both = winnow.replay(*streams.values(), on="v", policy="prob", split=split, **join)
+        for every, found in (("total", several), ("both", both)):
+            [bars] = memory(found.report)
+            assert isinstance(bars, Bars)
+            assert bars.names[-1] == said.format(every)
+            assert bars.series[0].values == [1, 1, most]
