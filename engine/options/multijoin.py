@@ -23,7 +23,7 @@ METHODS = (
     "hybrid",
 )  # fmt: skip
 ROWS = "rows:"
-RESERVED = ("ts", "importance", "weight", "tick", "zone")
+RESERVED = ("ts", "importance", "weight", "tick", "zone", "asked", "split", "total")
 """What outputs and reports call something else."""
 
 

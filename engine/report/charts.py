@@ -255,7 +255,7 @@ def memory(content: Mapping[str, Any]) -> list[Chart]:
     peaks, allowed = content["peak_memory"], content["memory"]
     names = [name for name in peaks if name in content["rows"]]
     limits = [allowed.get(name) for name in names]
-    total = next((name for name in ("both", "total") if name in peaks), None)
+    total = next((name for name in ("total", "both") if name in peaks), None)
     if total is not None:
         together = allowed["split"] == "pooled" or content["policy"]["name"] == "plan"
         every = total if together else f"{total}, peaks added up"

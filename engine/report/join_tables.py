@@ -151,7 +151,7 @@ def sides_table(content: dict[str, Any]) -> Table:
     if content["memory"].get("split") == "pooled":
         for row in rows:
             row[-2] = "pooled"
-        every = "both" if "both" in content["memory"] else "total"
+        every = "total" if "total" in content["memory"] else "both"
         cells = (number(content[name][every]) for name in ("memory", "peak_memory"))
         rows.append([every, *[""] * 5, *cells])
     return table_of(

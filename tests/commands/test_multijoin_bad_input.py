@@ -106,6 +106,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "stream twice": ({"stream": ["a=x", "a=y"]}, r"--stream a is given more than once"),
     "name": ({"stream": ["a-b=x", "c=y"], "window": 3}, r"'a-b' is no name for a stream"),
     "reserved": ({"stream": ["ts=x", "c=y"], "window": 3}, r"'ts' is no name for a stream: .*none"),
+    "of reports": ({"stream": ["total=x", "c=y"], "window": 3}, r"'total' is no name for a stream"),
     "nothing": ({"stream": TWO, "window": 3}, r"the a archive: nothing is at x.parquet"),
     "no time": ({"time": None}, r"time of stream a is missing: give it for all or for it"),
     "half a time": ({"time": "a=t,b=t"}, r"time of stream c is missing"),
