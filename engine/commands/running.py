@@ -107,7 +107,9 @@ class Running(NamedTuple):
 
 
 @contextmanager
-def running(asked: Asked, given: Given, archives: Iterable[str] = ()) -> Iterator[Running]:
+def running(
+    asked: Asked, given: Given, archives: Iterable[str] = (), *, sampled: Iterable[str] = ()
+) -> Iterator[Running]:
     """Start the requested engine, and draw the progress of the job in the block.
 
     Parameters
@@ -116,13 +118,15 @@ def running(asked: Asked, given: Given, archives: Iterable[str] = ()) -> Iterato
         With ``engine`` and ``rapids``, and ``report`` and ``html`` where the command has them.
     archives : iterable of str
         See `executor_of`.
+    sampled : iterable of str
+        Archives of which a part is read.
 
     Raises
     ------
     WinnowError
         If there is no such engine, it does not start, or the report could not be written.
     """
-    told = telling(asked, given, archives)
+    told = telling(asked, given, [*archives, *sampled])
     written = "out" not in given.options or given["out"] is not None  # lanes are, which have no out
     if given.get("columns") == "ids" and not written:
         warn("--columns ids is of outputs that are written, and none are: give --out as well")

@@ -27,7 +27,7 @@ def refused(words: list[str], pattern: str, capsys: pytest.CaptureFixture[str]) 
     assert re.search(pattern, said), said
 
 
-@pytest.mark.parametrize("command", ["replay", "bound", "sweep", "profile"])
+@pytest.mark.parametrize("command", ["replay", "bound", "sweep", "profile", "estimate"])
 @pytest.mark.parametrize("option", ["report", "html"])
 def test_no_report_replaces_an_archive(
     archives: Streams, command: str, option: str, capsys: pytest.CaptureFixture[str]
@@ -37,6 +37,8 @@ def test_no_report_replaces_an_archive(
         (archives.folder / "x").mkdir(exist_ok=True)
         base = f"--engine local --on k --time t --window 9 --memory 9 --{option}".split()
         words = [command, *base, str(at)]
+        if command == "estimate":
+            words += ["--policy", "prob"]
         for side in ("left", "right"):
             words += [f"--{side}", str(archives.folder / f"{side}.parquet")]
         refused(words, f"--{option} .*left.parquet is a file that is read: name another", capsys)
