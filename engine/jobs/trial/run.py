@@ -42,8 +42,9 @@ TUPLES = 10_000_000
 `stretches.FEWEST`."""
 TUPLES_A_ROW = 4
 """The same for each tuple of the archives, with all memories."""
-EVERY = 4_000_000
-"""Tuples that all candidates may replay together, for each memory, to be replayed on everything."""
+EVERY = TUPLES
+"""Tuples that all candidates may replay together, for each memory, to be replayed on everything:
+stretches rank those badly that learn from much of the past."""
 SCREENING = 2
 """Tuples for each of the archives' that the first round has with each memory, at most, where the
 last can replay two on everything."""
