@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,8 @@ import pyarrow.types as pt
 
 from engine.archives import families, texts
 from engine.archives.source import Archive
-from engine.runtime.errors import InputError, SpecError, did_you_mean
+from engine.runtime.errors import InputError, SpecError, closest, did_you_mean
+from engine.runtime.name_lists import text_of
 from engine.runtime.streams import SIDES
 
 _FINER = ("s", "ms", "us", "ns")
@@ -84,7 +86,9 @@ def check_streams(
             raise SpecError(f"stream {archive.side} has no join attribute: name one column or more")
         alone = _of_one_side(*sides, roles.importance)
         for name in roles.columns:
-            check_present(archive, name, alone if name == roles.importance else "")
+            listed = name in (*roles.on, *roles.partition_by)
+            remedy = _quoting(archive, name) if listed else ""
+            check_present(archive, name, alone if name == roles.importance else remedy)
     unit, zoned = common_time([(archive, roles.time) for archive, roles in sides])
     for archive, roles in sides:
         if roles.importance is not None:
@@ -101,6 +105,15 @@ def _of_one_side(
     if left[1].importance != right[1].importance or sum(has) != 1:
         return ""
     return f" For one stream alone give --{SIDES[has.index(True)]}-importance {importance}."
+
+
+def _quoting(archive: Archive, name: str) -> str:
+    """Return how the column that was probably meant is written in a list, if it needs quotes."""
+    near = closest(name, archive.schema.names)
+    text = near and text_of([near])
+    if text == near:
+        return ""
+    return f" Did you mean {near!r}? In a list on the command line, write {shlex.quote(str(text))}."
 
 
 def check_present(archive: Archive, name: str, remedy: str = "") -> None:

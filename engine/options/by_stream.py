@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.options.kinds import NAMES, Kind, as_text
 from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.name_lists import fields
 
 REST = ""
 """In a mapping by stream: the value of all streams that it does not name."""
@@ -72,7 +73,7 @@ class ByStream(Kind):
                 raise SpecError(f"{flag} has more than one value for all streams: give one")
             return text
         found: dict[str, str] = {}
-        for part in filter(None, (part.strip() for part in text.split(","))):
+        for part in fields(text):
             name, equals, own = (word.strip() for word in part.partition("="))
             if equals and not (name and own):
                 raise SpecError(f"{flag} is {part!r}; write NAME=VALUE")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.runtime.errors import SpecError
+from engine.runtime.name_lists import names_of, text_of
 from engine.runtime.storage.uris import path_of, source_of
 
 
@@ -150,7 +151,7 @@ class Flag(Kind):
 
 
 class Names(Kind):
-    """Columns or streams: ``a,b``, or a sequence of names."""
+    """Columns or streams: ``a,b``, quoted as in CSV where needed, or a sequence of names."""
 
     def from_keyword(self, value: Any) -> Any:  # noqa: ANN401 - see Kind
         """Return names; text is one of them, commas included."""
@@ -159,7 +160,7 @@ class Names(Kind):
     def read(self, flag: str, value: Any) -> tuple[str, ...]:  # noqa: ANN401 - see Kind
         """Return the names."""
         if isinstance(value, str):
-            return tuple(part.strip() for part in value.split(",") if part.strip())
+            return names_of(value)
         if isinstance(value, Mapping) or not isinstance(value, Sequence):
             raise SpecError(f"{flag} is {value!r}; give a name, or several")
         return tuple(map(str, value))
@@ -169,8 +170,8 @@ class Names(Kind):
         return (value,) if isinstance(value, str) else tuple(value)
 
     def shown(self, value: Any) -> str:  # noqa: ANN401 - see Kind
-        """Return the names with commas."""
-        return ",".join(value)
+        """Return the names with commas, quoted where they need it."""
+        return text_of(value)
 
 
 class Items(Kind):
