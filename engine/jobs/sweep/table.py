@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from engine.jobs.sweep.advice import Advice, Choice, Kind, choices_of
+from engine.jobs.sweep.advice import Choice, Kind, choices_of
+from engine.jobs.sweep.advice_table import label_of, print_advice, varying
 from engine.jobs.sweep.rows import rows_in
 from engine.jobs.sweep.run import SweepResult
 from engine.report.estimate_table import stretches_of
-from engine.report.tables import percent, print_command, print_end, table_of
+from engine.report.tables import print_end, table_of
 from engine.runtime.time_units import span_text
 
 MOST_LINES = 16
@@ -53,8 +54,7 @@ def print_sweep(result: SweepResult, console: Console) -> None:
         many = len(report["grid"]["windows"]) > 1
         known = ", as estimated" if any(row.stretches for row in rows) else ""
         where = f", {_window(advice.window_left, tick)}" if many else ""
-        console.print(_advised(advice, _varying(choices_of(rows)), where + known))
-        _print_end(console, advice)
+        print_advice(console, advice, varying(choices_of(rows)), where + known)
     own = sum(row.seconds for row in rows)
     device = report["device"]
     print_end(
@@ -88,20 +88,6 @@ def _how(estimated: Mapping[str, Any], tick: str, *, many: bool) -> str:
     return said
 
 
-def _varying(choices: Sequence[Choice]) -> list[str]:
-    """Return what settings differ by, besides the policy."""
-    names = [name for name in Kind._fields if name != "policy"]
-    found: Mapping[str, set[Any]] = {
-        name: {getattr(one, name) for one in choices} for name in names
-    }
-    return [name for name in names if len(found[name] - {None}) > 1]
-
-
-def _label(kind: Kind | Choice, name: str) -> str:
-    value = getattr(kind, name)
-    return "" if value is None else str(value)
-
-
 class _Memory(NamedTuple):
     asked: str
     tuples: str
@@ -113,7 +99,7 @@ class _Shares:
     def __init__(self, choices: Sequence[Choice], measure: str, title: str) -> None:
         self._measure, self._title = measure, title
         self._found = {(one.kind, one.memory): one for one in choices}
-        self._names = ["policy", *_varying(choices)]
+        self._names = ["policy", *varying(choices)]
         self._memories = [
             _Memory(memory, _tuples([one.tuples for one in choices if one.memory == memory]))
             for memory in dict.fromkeys(one.memory for one in choices)
@@ -150,7 +136,7 @@ class _Shares:
         return None if choice is None else choice.reached(self._measure)
 
     def _settings_beside(self, width: int) -> Iterator[Table]:
-        heads = ["\n".join(_label(kind, name) for name in self._names) for kind in self._kinds]
+        heads = ["\n".join(label_of(kind, name) for name in self._names) for kind in self._kinds]
         names = _Memory("memory", "tuples")
         room = width - 1 - _taken(list(zip(names, *self._memories, strict=True)))
         for run in _fitting(heads, room):
@@ -162,7 +148,7 @@ class _Shares:
             yield table
 
     def _settings_beneath(self, width: int) -> Iterator[Table]:
-        labels = [[_label(kind, name) for name in self._names] for kind in self._kinds]
+        labels = [[label_of(kind, name) for name in self._names] for kind in self._kinds]
         heads = ["\n".join(memory) for memory in self._memories]
         room = width - 1 - _taken(list(zip(self._names, *labels, strict=True)))
         for run in _fitting(heads, room):
@@ -237,72 +223,3 @@ def _window(ticks: int, unit: str) -> str:
     ('window 90s', 'window 1,999')
     """
     return f"window {span_text(ticks, unit).replace(' ', '')}"
-
-
-def _advised(advice: Advice, names: Sequence[str], beside: str) -> Table:
-    target = advice.target
-    measure = target.measure.replace("_", " ")
-    shares = [one for one in (advice.best, advice.nearest) if one is not None]
-    bounded = any(one.share_of_best_any is not None for one in shares)
-    table = table_of(
-        (
-            "",
-            "policy",
-            *names,
-            "memory",
-            "tuples",
-            "reached",
-            *(["of best possible"] if bounded else []),
-        ),
-        title=f"least memory for {measure} of {100 * target.value:g} %{beside}",
-        texts=range(2 + len(names)),
-    )
-    for column in table.columns[1:]:
-        column.no_wrap, column.overflow = True, "fold"
-
-    def said(words: str, choice: Choice | None, style: str | None = None) -> None:
-        if choice is None:
-            table.add_row(words, "none in the grid")
-            return
-        best = choice.share_of_best_any
-        table.add_row(
-            words,
-            choice.policy,
-            *(_label(choice, name) for name in names),
-            choice.memory,
-            f"{choice.tuples:,}",
-            percent(choice.reached(target.measure)),
-            *([] if best is None else [percent(best)]),
-            style=style,
-        )
-
-    if advice.best is None:
-        said("none meets it; nearest", advice.nearest)
-    else:
-        said("cheapest", advice.best, "bold")
-        said("next smaller fails", advice.below)
-    others = [
-        (policy, choice)
-        for policy, choice in advice.policies.items()
-        if advice.best is None or policy != advice.best.policy
-    ]
-    table.add_section()
-    for other in sorted((c for _, c in others if c is not None), key=lambda c: c.tuples):
-        said("meets it", other)
-    return table
-
-
-def _print_end(console: Console, advice: Advice) -> None:
-    """Print what never meets the target, how to replay what does, and what that came to."""
-    never = [policy for policy, choice in advice.policies.items() if choice is None]
-    if never:
-        console.print(f"never meets it: {', '.join(never)}")
-    if advice.command is None or advice.check is None:
-        return
-    measure = advice.target.measure
-    print_command(console, advice.command)
-    if advice.check.problem is None:
-        reached = percent(getattr(advice.check, measure))
-        console.print(f"checked: this replay reaches {reached}")
-    else:
-        console.print(f"ERROR: {advice.check.problem}", style="bold red")
