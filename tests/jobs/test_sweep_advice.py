@@ -261,3 +261,9 @@ def test_advice_keeps_labels_and_figures_at_80_columns() -> None:
 def test_figures_are_not_cut_in_narrow_terminals() -> None:
     lines = printed([row("dgl", 1_000_000, 1.0)], [TARGET], 40)
     assert any("cheapest" in line and "100.00 %" in line for line in lines)
+
+
+def test_means_are_told() -> None:
+    rows = [row("rand", 100, reached, seed=seed) for seed, reached in enumerate((0.8, 1.0))]
+    assert "reached by rand: the mean of 2 seeds" in printed(rows, [TARGET])
+    assert "mean of" not in "".join(printed(rows[1:], [TARGET]))

@@ -109,7 +109,12 @@ def _stacked(*parts: str) -> list[str]:
 
 
 def _print_end(console: Console, advice: Advice) -> None:
-    """Print what never meets the target, how to replay what does, and what that came to."""
+    """Print what is a mean, what never meets the target, and how to replay what does, checked."""
+    shown = [advice.best, advice.nearest, *advice.policies.values()]
+    means = {one.policy: one.seeds for one in shown if one is not None and one.seeds > 1}
+    if means:
+        seeds = max(means.values())
+        console.print(f"reached by {', '.join(means)}: the mean of {seeds} seeds")
     never = [policy for policy, choice in advice.policies.items() if choice is None]
     if never:
         console.print(f"never meets it: {', '.join(never)}")
@@ -119,6 +124,8 @@ def _print_end(console: Console, advice: Advice) -> None:
     print_command(console, advice.command)
     if advice.check.problem is None:
         reached = percent(getattr(advice.check, measure))
-        console.print(f"checked: this replay reaches {reached}")
+        of_seeds = advice.best is not None and advice.best.seeds > 1
+        seed = ", of the first seed that meets the target," if of_seeds else ""
+        console.print(f"checked: this replay{seed} reaches {reached}")
     else:
         console.print(f"ERROR: {advice.check.problem}", style="bold red")

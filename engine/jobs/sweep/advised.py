@@ -31,7 +31,8 @@ def with_command(
     """Return advice with the command that replays it, and the sweep's row of that replay.
 
     `typed` has windows as they were typed, by ticks.
-    A seed of several is the first. Advice that nothing reaches comes back as it is, without a row.
+    A seed of several is the first that meets the target itself. Advice that nothing reaches comes
+    back as it is, without a row.
     """
     if advice.best is None:
         return advice, None
@@ -42,14 +43,15 @@ def with_command(
 
 
 def _row_of(advice: Advice, choice: Choice, rows: Sequence[Row]) -> Row:
-    """Return the row of the choice's first seed."""
-    windows = advice.window_left, advice.window_right
-    return next(
+    """Return the row of the choice's first seed that meets the target, as their mean does."""
+    windows, target = (advice.window_left, advice.window_right), advice.target
+    mine = [
         row
         for row in rows
         if (row.window_left, row.window_right) == windows
         and (kind_of(row), row.memory) == (choice.kind, choice.memory)
-    )
+    ]
+    return next((row for row in mine if getattr(row, target.measure) >= target.value), mine[0])
 
 
 def _options(choice: Choice, row: Row, options: SweepOptions, grid: Grid) -> dict[str, Any]:
