@@ -15,11 +15,13 @@ from engine.report.charts import Chart, Series, over_time
 from engine.report.envelope import Report
 from engine.report.sample_table import FIRST, aggregate_table
 from engine.report.shown import Shown
-from engine.report.tables import facts_line, length, number, percent, print_end, table_of
+from engine.report.tables import facts_line, length, number, percent, print_end, rounded, table_of
 from engine.runtime.streams import SIDES
 
 _ALL = 0.95
 """Share from which on a limit of what is read spares nothing."""
+_WHOLE = 0.5
+"""From here on counts have no decimals."""
 _MUCH = 0.01
 """Share of the outputs from which on it is told that replays do not forget how they began."""
 
@@ -97,7 +99,7 @@ def _measures(tables: Mapping[str, pa.Table]) -> Table:
 
 
 def _rounded(value: float) -> str:
-    return f"{value:,.0f}"
+    return rounded(value, whole=value == 0 or abs(value) >= _WHOLE)
 
 
 def _kept(content: Mapping[str, Any]) -> str:

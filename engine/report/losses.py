@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.report.envelope import last_ticks
+from engine.report.tables import number
 
 
 class Tally(Protocol):
@@ -102,12 +103,12 @@ def in_a_line(content: Mapping[str, Any]) -> str:
     'winnow: 3 outputs, of importance 6.00'
     """
     result, exact = content["result"], content.get("exact")
-    outputs, importance = f"{result['outputs']:,}", f"{result['importance']:,.2f}"
+    outputs, importance = number(result["outputs"]), number(result["importance"])
     if exact is None:
         return f"winnow: {outputs} outputs, of importance {importance}"
     return (
         f"winnow: {outputs} of {exact['outputs']:,} outputs, lost {1 - content['recall']:.2%}; "
-        f"importance {importance} of {exact['importance']:,.2f}, lost "
+        f"importance {importance} of {number(exact['importance'])}, lost "
         f"{1 - content['importance_recall']:.2%}"
     )
 
@@ -129,7 +130,7 @@ def in_figures(content: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def two_digits(number: float) -> str:
+def two_digits(count: float) -> str:
     """Return an estimate of a count.
 
     Examples
@@ -137,7 +138,7 @@ def two_digits(number: float) -> str:
     >>> two_digits(39_940_584.3), two_digits(7.0)
     ('40,000,000', '7')
     """
-    return f"{float(f'{number:.2g}'):,.0f}"
+    return f"{float(f'{count:.2g}'):,.0f}"
 
 
 def _by_time(

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 
 from engine.runtime.time_units import NANOSECONDS
 
+_LEAST, _HUGE = 0.005, 1e15
+"""Numbers between have two decimals: those below would be 0.00, those above are too long."""
+_WORD = re.compile(r"\S+(?: %(?!\S))?")
+"""What a line of a table is not broken in."""
 _SMALL = 0.05
 """Of less, two decimals say little."""
 _MANY = (("billion ticks", 1e9), ("million ticks", 1e6))
@@ -36,18 +42,74 @@ class Footnote(str):
     __slots__ = ()
 
 
+class Folding(Table):
+    """A table that folds between words where it is too wide, and keeps numbers whole."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw it in the room that there is."""
+        widths, least = self._widths(), self.least_widths()
+        room = options.max_width - _around(len(widths))
+        folds = set(range(len(widths)))
+        while sum(widths) > room and (folds := {at for at in folds if widths[at] > least[at]}):
+            widths[max(folds, key=lambda at: (widths[at], at))] -= 1
+        for column, width in zip(self.columns, widths, strict=True):
+            column.width, column.overflow = width, "fold"
+        yield from super().__rich_console__(console, options)
+
+    @property
+    def least_width(self) -> int:
+        """Characters that it takes with all folded."""
+        least = self.least_widths()
+        return sum(least) + _around(len(least))
+
+    def least_widths(self) -> list[int]:
+        """Return the widths of columns with all folded, in characters."""
+        cells = zip(self.columns, self._cells(), strict=True)
+        return [_longest(_WORD.findall("\n".join([str(own.header), *its]))) for own, its in cells]
+
+    def _widths(self) -> list[int]:
+        named = zip(self.columns, self._cells(), strict=True)
+        return [_longest([*str(own.header).split("\n"), *cells]) for own, cells in named]
+
+    def _cells(self) -> list[list[str]]:
+        """Return the lines of each column's cells."""
+        return [[n for own in one.cells for n in str(own).split("\n")] for one in self.columns]
+
+
+def _longest(texts: Iterable[str]) -> int:
+    return max(map(cell_len, texts), default=0)
+
+
+def _around(columns: int) -> int:
+    """Return how many characters lines and spaces take."""
+    return 3 * columns + 1
+
+
 def terminal() -> Console:
     """Return standard output, where data is printed as it is: brackets are no markup."""
     return Console(markup=False, emoji=False)
 
 
 def number(value: float | None) -> str:
-    """Return a number with thousands separators; None is the memory of an exact side."""
+    """Return a number with thousands separators; None is the memory of an exact side.
+
+    Where two decimals would say nothing, or the number is huge, it has four digits.
+
+    Examples
+    --------
+    >>> [number(own) for own in (12345, 1234.5, 0.0, 0.00004213, 7.22e99)]
+    ['12,345', '1,234.50', '0.00', '4.213e-05', '7.220e+99']
+    """
     if value is None:
         return "exact"
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:,.2f}"
+    return f"{value:,.2f}" if value == 0 or _LEAST <= abs(value) < _HUGE else _digits(value)
+
+
+def _digits(value: float) -> str:
+    """Return a number with four digits that are significant."""
+    return f"{value:#.4g}"
 
 
 def rounded(value: float, *, whole: bool) -> str:
@@ -58,6 +120,8 @@ def rounded(value: float, *, whole: bool) -> str:
     >>> rounded(1234.5, whole=True), rounded(1.5, whole=False), rounded(0.00289, whole=False)
     ('1,234', '1.50', '0.00289')
     """
+    if isinstance(value, float) and abs(value) >= _HUGE:
+        return _digits(value)
     if whole or isinstance(value, int):
         return f"{value:,.0f}"
     return f"{value:,.2f}" if value == 0 or abs(value) >= _SMALL else f"{value:.3g}"
@@ -106,7 +170,7 @@ def table_of(
     rows: Iterable[Sequence[str]] = (),
     title: str | None = None,
     texts: Collection[int] = (0,),
-) -> Table:
+) -> Folding:
     """Return a table.
 
     Parameters
@@ -118,7 +182,7 @@ def table_of(
     texts : collection of int
         Columns aligned left; the others hold numbers.
     """
-    table = Table(title=title, title_justify="left")
+    table = Folding(title=title, title_justify="left")
     for at, name in enumerate(columns):
         table.add_column(name, justify="left" if at in texts else "right")
     for cells in rows:

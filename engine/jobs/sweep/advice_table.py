@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 
 from engine.jobs.sweep.advice import Advice, Choice, Kind
-from engine.report.tables import percent, print_command, table_of
+from engine.report.tables import Folding, percent, print_command, table_of
 
 _NONE = "none in the grid"
 
@@ -41,18 +39,15 @@ def print_advice(console: Console, advice: Advice, names: Sequence[str], beside:
         What ends the title.
     """
     table = _advised(advice, names, beside)
-    if _least_width(table) > console.width:
+    if table.least_width > console.width:
         table = _advised(advice, names, beside, stacked=True)
-    console.print(table, crop=False)
+    console.print(table)
     _print_end(console, advice)
 
 
-def _least_width(table: Table) -> int:
-    """Return how many characters a table takes that folds its labels alone."""
-    return 1 + sum(3 + (column.min_width or 0) for column in table.columns)
-
-
-def _advised(advice: Advice, names: Sequence[str], beside: str, *, stacked: bool = False) -> Table:
+def _advised(
+    advice: Advice, names: Sequence[str], beside: str, *, stacked: bool = False
+) -> Folding:
     """Return the table of an advice; `stacked`: one column has all that makes up a setting."""
     target = advice.target
     measure = target.measure.replace("_", " ")
@@ -94,13 +89,6 @@ def _advised(advice: Advice, names: Sequence[str], beside: str, *, stacked: bool
     table.add_section()
     for other in sorted((c for _, c in others if c is not None), key=lambda c: c.tuples):
         said("meets it", other)
-    for at, column in enumerate(table.columns):
-        cells = [str(cell) for cell in column.cells if not stacked or cell != _NONE]
-        parts = [part for cell in cells for part in (cell.split() if not at else cell.split("\n"))]
-        column.no_wrap, column.overflow = at > stacked, "fold"
-        column.min_width = max(map(cell_len, [*parts, *str(column.header).split()]), default=0)
-    if stacked:
-        table.columns[0].max_width = table.columns[0].min_width
     return table
 
 

@@ -43,11 +43,11 @@ def short(value: float) -> str:
 
     Examples
     --------
-    >>> short(1_250_000), short(20_000), short(0.1 + 0.2), short(1500)
-    ('1.25M', '20k', '0.3', '1.5k')
+    >>> short(1_250_000), short(20_000), short(0.1 + 0.2), short(1500), short(7.2e99)
+    ('1.25M', '20k', '0.3', '1.5k', '7.2e+99')
     """
     for size, name in _LARGE:
-        if abs(value) >= size:
+        if 1e12 > abs(value) >= size:
             return f"{value / size:.4g}{name}"
     return f"{value:.4g}"
 

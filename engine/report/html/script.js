@@ -3,6 +3,7 @@ const charts = JSON.parse(document.getElementById("data").textContent);
 
 const shown = (value) => {
   if (value === null) return "-";
+  if (Math.abs(value) >= 1e15) return value.toExponential(3);
   const digits = Number.isInteger(value) ? {} : { maximumSignificantDigits: 6 };
   return value.toLocaleString("en-US", digits);
 };

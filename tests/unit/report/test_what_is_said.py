@@ -6,13 +6,16 @@ import datetime as dt
 import io
 
 import pyarrow as pa
+import pytest
 from rich.console import Console
 
 import winnow
 from engine.report.answers import answers_of
 from engine.report.charts import Bars, memory
 from engine.report.join_tables import _unmet
+from engine.report.losses import in_a_line
 from engine.report.profile_table import _print_advice, _print_models
+from engine.report.tables import table_of
 
 
 def test_an_estimate_that_reads_files_again_says_so() -> None:
@@ -83,3 +86,27 @@ def test_peaks_of_two_memories_are_told_to_be_added_up() -> None:
             assert isinstance(bars, Bars)
             assert bars.names[-1] == said.format(every)
             assert bars.series[0].values == [1, 1, most]
+
+
+@pytest.mark.parametrize(
+    ("scale", "exact"), [(1e-6, "7.000e-06"), (1e99, "7.000e+99"), (1, "7.00")]
+)
+def test_importance_that_is_tiny_or_huge_keeps_its_digits(scale: float, exact: str) -> None:
+    own = pa.table({"k": [1, 1, 1], "t": [0, 1, 2], "i": [scale, scale, scale]})
+    found = winnow.replay(
+        own, own, on="k", time="t", importance="i", window=1, policy="dgl", memory=2
+    )
+    lines = [[cell.strip() for cell in line.split("│")] for line in str(found).splitlines()]
+    assert {line[1]: line[3] for line in lines if len(line) == 5}["exact"] == exact
+    assert f" of {exact}, lost" in in_a_line(found.report)
+
+
+def test_tables_fold_headings_and_words_and_cut_no_number() -> None:
+    table = table_of(("", "null keys", "memory"), [("next smaller fails", "1", "1,250,000,000")])
+    console = Console(file=io.StringIO(), width=table.least_width)
+    console.print(table)
+    shown: str = console.file.getvalue()  # type: ignore[attr-defined]
+    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in shown.splitlines()]
+    assert [" ".join(own).split() for own in zip(*filter(None, cells), strict=True)] == [
+        ["next", "smaller", "fails"], ["1"], ["1,250,000,000"],
+    ]  # fmt: skip
