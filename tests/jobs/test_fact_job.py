@@ -230,6 +230,7 @@ def test_wrong_options(options: dict[str, Any], message: str) -> None:
         replayed(case(14), **options)
 
 
+@pytest.mark.filterwarnings("ignore:the exact join of left")
 def test_no_fact_means_no_output() -> None:
     one = case(15)
     found = replayed(one._replace(facts=[(9, 9, None, None, 0)]), memory=4)
@@ -287,6 +288,7 @@ STREAM = pa.table({"t": [1], "k": ["p"]})
     ],
     ids=["no match", "no facts", "no tuples", "facts set aside"],
 )
+@pytest.mark.filterwarnings("ignore:the exact join of left")
 def test_outputs_without_rows_have_all_columns(
     left: pa.Table, fact: pa.Table, columns: str
 ) -> None:

@@ -215,6 +215,7 @@ def test_a_lane_is_read_and_its_keys_interned_once(
     assert pushes.count("simp") == 20
 
 
+@pytest.mark.filterwarnings("ignore:the exact join of left")
 def test_no_rows_are_no_cells_lost(tmp_path: Path) -> None:
     nothing = streams(tmp_path, rows=1).folder
     with pytest.warns(WinnowWarning, match="50% of the 1 tuple that .* is none: give 100% or more"):

@@ -16,6 +16,7 @@ from engine.jobs.bound.task import (
 from engine.jobs.capped import warn_of_capped
 from engine.jobs.frame import JobLanes, open_job, prepare_job
 from engine.jobs.lane_stats import lane_stats
+from engine.jobs.no_outputs import warn_of_no_outputs
 from engine.jobs.output_at import output_at
 from engine.jobs.retention import RETAINED
 from engine.jobs.split import (
@@ -73,6 +74,7 @@ def run_bound(
         if output is not None:
             with stages.timed("commit"):
                 output.commit(found.parts, RETAINED)
+    warn_of_no_outputs(found.exact.outputs, lanes.prepared)
     content = _content(options, lanes, settings, [budget for _, budget in memories], found)
     return BoundReport(Report(content), found.texts)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from engine.jobs.bound.task import bound_settings, bounds_beside
 from engine.jobs.frame import Archives, JobLanes, choose_lanes, open_job, prepare_job
+from engine.jobs.no_outputs import warn_of_no_outputs
 from engine.jobs.output_at import output_at
 from engine.jobs.part import commit_parts
 from engine.jobs.replay.gpu_groups import counting_device, grouped, replay_group
@@ -144,6 +145,8 @@ def run_replay(
         cost,
     )
     report = build_report(options, settings, lanes, found)
+    if options.compares:
+        warn_of_no_outputs(report.content["exact"]["outputs"], lanes.prepared)
     stages.show(in_a_line(report.content), in_figures(report.content))
     return report
 

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from engine.jobs.frame import open_job
+from engine.jobs.no_outputs import warn_of_no_outputs
 from engine.jobs.output_at import output_at
 from engine.jobs.replay.run import run_replay
 from engine.jobs.sweep.advice import Advice, Check, advise
@@ -96,6 +97,7 @@ def run_sweep(
             windows_typed(options.windows, archives.unit),
         )  # fmt: skip
         device = combined_choice([one for own in swept for one in own.devices], wanted.choice)
+        warn_of_no_outputs(sum(row.exact_outputs for row in rows), swept[0].prepared)
         table = table_of(rows)
         report = sweep_report(
             options, grid, windows, swept[0].prepared, advice, len(rows), device, stages.seconds

@@ -577,6 +577,7 @@ def test_a_start_without_an_offset_is_of_the_times_zone_in_seconds_too(task: str
     assert 0 < counted(found[0]) == counted(found[1]) < exact_outputs("30s")
 
 
+@pytest.mark.filterwarnings("ignore:the exact join of left")
 def test_a_join_that_begins_after_its_streams_end_is_empty() -> None:
     given: dict[str, Any] = {**JOIN, "window": "30s", "start_ts": "2024-05-02"}
     found = winnow.estimate(LEFT, RIGHT, **given, aggregates=["count", "avg(importance)"])
