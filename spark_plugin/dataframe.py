@@ -22,7 +22,7 @@ from engine.options.deciding import AUTO, FALLBACK, settled
 from engine.options.facts import FactAccess, FactChanges, FactSides, fact_of
 from engine.options.kinds import SOURCE
 from engine.options.option import Option
-from engine.options.replay import roles_of, windows_of
+from engine.options.replay import check_memory_given, roles_of, windows_of
 from engine.policies import policy_named
 from engine.replay.settings import ReplaySettings
 from engine.runtime.errors import SpecError
@@ -81,6 +81,7 @@ def query_of(left: DataFrame, right: DataFrame, given: Given, zone: str | None =
             f"asks for them: name a policy (the default here is {FALLBACK}), such as the one that "
             "winnow.profile advises, or replay the paths of archives"
         )
+    check_memory_given(given)
     split = parse_split(given["split"], "--split")
     amounts = parse_amounts(given["memory"], given["memory_left"], given["memory_right"], split)
     check_split(split, amounts, policy_named(given["policy"]), through="fact" in given)

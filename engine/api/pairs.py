@@ -27,7 +27,7 @@ from engine.jobs.trial.replay import take_advice
 from engine.options import where
 from engine.options.bound import BOUND, Bound, bound_of
 from engine.options.command import Given
-from engine.options.replay import REPLAY, Replay, job_of
+from engine.options.replay import REPLAY, Replay, check_memory_given, job_of
 from engine.options.sweep import SWEEP, Sweep, sweep_of
 from engine.report.envelope import Report
 from engine.report.joins import bound_shown, replay_shown
@@ -99,6 +99,7 @@ def replay(
         return found
     left = in_arrow(left, "left")  # before options by stream, if it is several
     given = REPLAY.from_keywords(not_of_spark(options))
+    check_memory_given(given)
     with pair_of(left, right, given, job_of) as pair:
         outputs = pair.outputs(count_only=count_only)
         job = job_of(pair.files)

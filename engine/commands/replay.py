@@ -15,7 +15,7 @@ from engine.jobs.trial.lane_cost import lane_cost
 from engine.jobs.trial.replay import take_advice
 from engine.options.command import Group
 from engine.options.kinds import ITEMS, NAMES
-from engine.options.replay import REPLAY, job_of
+from engine.options.replay import REPLAY, check_memory_given, job_of
 from engine.options.star import STAR, Several, StarOptions, star_of
 from engine.options.where import REPORTED
 from engine.report.join_tables import warning_of
@@ -53,7 +53,9 @@ def run(asked: Asked) -> int:
     else:
         if "fact_on" in values:
             raise SpecError("--fact-on is of a join of several streams: name them with --stream")
-        options = job_of(asked.command.given(values))
+        given = asked.command.given(values)
+        check_memory_given(given)
+        options = job_of(given)
         with running(asked, where, options.archives) as job:
             report = run_replay(options, *job.on, choose=take_advice, price=lane_cost)
     job.tell(replay_shown(report))

@@ -8,12 +8,13 @@ from typing import Annotated, TypedDict
 from engine.optimum.bound import BoundSettings
 from engine.optimum.settings import METHODS, OBJECTIVES, Effort, Objective
 from engine.options import streams, where
+from engine.options.best import Limits
 from engine.options.budget import ANY, BOUNDED, EVEN, BoundedKind, Split, parse_split
 from engine.options.command import Command, Given, Group
 from engine.options.kinds import FLAG, NUMBER
 from engine.options.meanings import MEANINGS
 from engine.options.option import Interface, Option
-from engine.options.replay import FACT, JOIN, STREAMS, WHERE, JobOptions, Limits, Undivided, job_of
+from engine.options.replay import FACT, JOIN, STREAMS, WHERE, JobOptions, Undivided, job_of
 from engine.options.storage import ANYWHERE
 from engine.runtime.errors import SpecError
 

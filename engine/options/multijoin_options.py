@@ -16,7 +16,7 @@ from engine.multiway.harvest.settings import (
     HarvestSettings,
 )
 from engine.multiway.predicate import Predicate, parse_predicate
-from engine.options import deciding, replay, several, where
+from engine.options import best, deciding, several, where
 from engine.options import streams as shared
 from engine.options.by_stream import BY_STREAM, NAMES_BY_STREAM
 from engine.options.command import Command, Group
@@ -240,7 +240,7 @@ class Harvest(TypedDict, total=False):
 
 class MultiJoin(
     Streams, On, Best, Loop, Parts, several.Memory, several.Split, several.Deciding,
-    deciding.OfPolicy, shared.Estimator, replay.Best, Harvest, shared.TimeUnit, shared.Outputs,
+    deciding.OfPolicy, shared.Estimator, best.Best, Harvest, shared.TimeUnit, shared.Outputs,
     shared.Seed, where.Payload, shared.Reading, shared.Reference, where.Device, total=False,
 ):  # fmt: skip
     """The keywords of a multi-way join."""
@@ -264,7 +264,7 @@ MULTIJOIN = Command(
                 deciding.OfPolicy,
                 several.Split,
                 shared.Estimator,
-                replay.Best,
+                best.Best,
             ),
         ),
         Group("CPU budget", (Harvest, shared.Reference)),

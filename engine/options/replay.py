@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, TypedDict
 
 from engine.archives.roles import Roles
 from engine.facts.access import DEFAULT_METHOD
-from engine.optimum.settings import METHODS as BOUND_METHODS
 from engine.optimum.settings import Effort
 from engine.options import deciding, streams, where
+from engine.options.best import BEST, Best, effort_of
 from engine.options.budget import (
     EVEN,
     POOLED,
@@ -22,14 +21,14 @@ from engine.options.budget import (
 from engine.options.command import Command, Given, Group
 from engine.options.deciding import AUTO, FALLBACK
 from engine.options.facts import Fact, FactOptions, fact_of
-from engine.options.kinds import NUMBER
 from engine.options.meanings import MEANINGS
-from engine.options.option import Interface, Option, check_fields
+from engine.options.option import check_fields, options_of
 from engine.options.streams import check_reference
 from engine.options.where import DEVICES
 from engine.policies import policy_named
 from engine.runtime.errors import SpecError
 from engine.runtime.storage.uris import Place
+from engine.runtime.warned import warn
 
 
 class Joined(
@@ -55,44 +54,6 @@ class Join(Undivided, streams.Split, total=False):
     """How two streams are joined within a memory."""
 
 
-class Limits(TypedDict, total=False):
-    """When tightening the bounds stops."""
-
-    gap: Annotated[
-        float,
-        Option(
-            "relative gap of the bounds that is small enough",
-            NUMBER,
-            0.0,
-            interface=Interface.ARCHIVES,
-        ),
-    ]
-    seconds: Annotated[
-        float,
-        Option(
-            "seconds after which the bounds are tightened no more",
-            NUMBER,
-            60.0,
-            interface=Interface.ARCHIVES,
-        ),
-    ]
-
-
-class Best(Limits, total=False):
-    """The best possible result, for comparison."""
-
-    bound: Annotated[
-        str | bool | None,
-        Option(
-            "also find the best possible importance within the budget, and the share of it that "
-            "is reached; alone: auto",
-            choices=BOUND_METHODS,
-            alone="auto",
-            interface=Interface.ARCHIVES,
-        ),
-    ]
-
-
 class Replay(Join, streams.Plan, streams.Profile, streams.Reference, Best, total=False):
     """What a replay follows, and what its result is compared with."""
 
@@ -102,7 +63,6 @@ WHERE = Group("where", (where.Engine, where.Cache, where.Job))
 FACT = Group("fact relation", (Fact,))
 JOIN = Group("join", (streams.Windows, streams.TimeUnit, streams.Outputs))
 OUTPUT = Group("output", (where.Out, where.Payload, where.Report, where.Device))
-BEST = Group("best possible", (Best,))
 BUDGET = Group("budget", (
     streams.Memory, streams.Probe, streams.Split, streams.Profile, deciding.Advised,
     deciding.OfPolicy, streams.Plan, streams.Estimator, streams.Seed, streams.Reference,
@@ -262,22 +222,24 @@ def windows_of(given: Given) -> tuple[str, str]:
     return left, right
 
 
-def effort_of(given: Given) -> Effort | None:
-    """Return the effort for the best possible result, None if it is not requested.
+def check_memory_given(given: Given) -> None:
+    """Check that what is of a replay within a memory has one; warn of a policy that has none.
 
     Raises
     ------
     SpecError
-        If a limit is invalid, or given without --bound.
+        If parameters or an estimator are given for an exact join.
     """
-    limits = given.chosen("gap", "seconds")
-    if "bound" not in given.options:
-        return None
-    if "bound" in given:
-        return Effort(given["bound"], **limits)
-    for name in limits:
-        raise SpecError(f"--{name} says how good bounds must be: give --bound as well")
-    return None
+    if "plan" in given or any(name in given for name in options_of(streams.Memory)):
+        return
+    for name in ("params", "estimator"):
+        if name in given:
+            raise SpecError(
+                f"{given.options[name].written} is of a replay within a memory, and without one "
+                "the join is exact: give --memory as well"
+            )
+    if given.get("policy", AUTO) != AUTO:
+        warn(f"--policy {given['policy']} decides nothing: without --memory the join is exact")
 
 
 def _left_open(given: Given) -> tuple[str, ...]:

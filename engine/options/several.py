@@ -8,12 +8,12 @@ from typing import Annotated, Any, TypedDict
 
 from engine.optimum.settings import Effort
 from engine.options import budget
+from engine.options.best import effort_of
 from engine.options.budget import EVEN, POOLED, Amount, SplitKind
 from engine.options.by_stream import BY_STREAM, REST, by_stream
 from engine.options.command import Given
 from engine.options.deciding import settled
 from engine.options.option import Option, Scope
-from engine.options.replay import effort_of
 from engine.policies import Structure, Value, policy_named
 from engine.runtime.errors import SpecError
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Annotated, Any, TypedDict
 
 from engine.options import streams, where
+from engine.options.best import BEST, Best
 from engine.options.budget import EVEN, SPLITS
 from engine.options.command import Command, Given, Group
 from engine.options.estimate import share_of
@@ -20,7 +21,7 @@ from engine.options.grid import (
 from engine.options.kinds import ITEMS, PARAMETERS, VALUES, Kind
 from engine.options.meanings import MEANINGS
 from engine.options.option import AlsoCalled, Option, options_of
-from engine.options.replay import BEST, FACT, REPLAY, WHERE, Best, JobOptions, job_of
+from engine.options.replay import FACT, REPLAY, WHERE, JobOptions, job_of
 from engine.options.sample import CONFIDENCE, Confidence
 from engine.options.storage import ANYWHERE
 from engine.policies import POLICIES, SAMPLING, Value
@@ -256,6 +257,8 @@ def sweep_of(given: Given) -> SweepOptions:
         If one is missing or invalid.
     """
     windows = given.needed("windows")
+    if "confidence" in given and "within" not in given:
+        raise SpecError("--confidence is of the intervals of estimates: give --within as well")
     shared = {name: value for name, value in given.items() if name not in _OWN}
     return given.fill(
         SweepOptions,

@@ -176,10 +176,17 @@ class Policy:
         Raises
         ------
         SpecError
-            For a parameter the policy does not have or a value it cannot take.
+            For a parameter that the policy does not have or that has two names here, or a value
+            that it cannot take.
         """
         known = {p.name: p for p in self.parameters}
         renamed = {alias: p.name for p in self.parameters for alias in p.aliases}
+        for alias in given.keys() & renamed.keys():
+            if renamed[alias] in given:
+                raise SpecError(
+                    f"parameter {renamed[alias]} of policy {self.name} is given twice, also as "
+                    f"{alias}: give it once"
+                )
         given = {renamed.get(name, name): value for name, value in given.items()}
         for name in given:
             if name not in known:
