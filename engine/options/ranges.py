@@ -67,14 +67,14 @@ def expand(
             f"{option} has the range {text!r}; write first:last:step or first:last:xfactor, such "
             "as 100:2000:100 or 1%:100%:x2"
         )
-    if len(words) == 2 and default is None:
-        raise SpecError(
-            f"{option} has the range {text!r} without a step; write it as a third part, such as "
-            f"{text}:{words[0]}"
-        )
     first, last = value(words[0]), value(words[1])
     if first > last:
         raise SpecError(f"{option} has the range {text!r}, which goes down: swap its ends")
+    if len(words) == 2 and default is None:
+        raise SpecError(
+            f"{option} has the range {text!r} without a step; write it as a third part, such as "
+            f"{text}:{words[0] if first > 0 else words[1]}"
+        )
     if len(words) == 2:
         return list(_steps(first, last, default or Fraction(1), text, option))
     if words[2][0] in "xX*":

@@ -61,6 +61,8 @@ def test_a_percentage_in_a_range_is_exactly_that_percentage() -> None:
         ("10:20:5:1", "first:last:step"),
         ("10::5", "first:last:step"),
         ("20:10:5", "goes down: swap its ends"),
+        ("20%:10%", "goes down: swap its ends"),
+        ("0:20", "such as 0:20:20"),
         ("10:20:0", "step of 0"),
         ("0:20:x2", "0 stays 0 by any factor"),
         ("1:20:x1", "factor '1'; give a number of 1.001 or more"),
