@@ -179,7 +179,7 @@ def memory_report(
 
     None is an exact side, and either side of a pooled memory.
     """
-    left, right = _budget(budgets, 0), _budget(budgets, 1)
+    left, right = (None if asked[i] is None else _budget(budgets, i) for i in (0, 1))
     return {
         "left": None if pooled else left,
         "right": None if pooled else right,

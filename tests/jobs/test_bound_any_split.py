@@ -140,3 +140,14 @@ def test_a_split_that_there_is_not(case: Streams, capsys: pytest.CaptureFixture[
     words = arguments(case.folder, out=None, report=None, split="any")
     assert main(words) == 2
     assert "--split is 'any'; choose one of even, expected" in capsys.readouterr().err
+
+
+def test_no_split_has_more_tuples_than_a_replay_whose_percentage_is_rounded_down(
+    tmp_path: Path, case: Streams
+) -> None:
+    told = run("replay", case, tmp_path, memory="3%", policy="simpprob", bound=True)
+    assert told["memory"]["both"] == told["memory"]["left"] + told["memory"]["right"] == 0
+    assert told["bound"]["any_split"]["lower"] == pytest.approx(told["bound"]["lower"], rel=1e-12)
+    best = run("bound", case, tmp_path, memory="3%")
+    assert best["memory"]["both"] == 1
+    assert best["lower"] > told["bound"]["any_split"]["upper"]

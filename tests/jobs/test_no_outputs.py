@@ -55,3 +55,9 @@ def test_the_command_line_says_it_on_standard_error(
     streams(tmp_path)
     assert main(arguments(tmp_path, start_ts=999)) == 0
     assert "warning: the exact join of left" in " ".join(capsys.readouterr().err.split())
+
+
+def test_an_exact_join_of_nothing_has_no_limit_of_memory() -> None:
+    nothing = STREAM.slice(0, 0)
+    memory = winnow.replay(nothing, nothing, **JOIN).report["memory"]
+    assert [memory[name] for name in ("left", "right", "both")] == [None] * 3

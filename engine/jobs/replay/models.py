@@ -138,9 +138,12 @@ class ReplayModels:
         asked, policy = self._options, self.settings.the_policy
         return lane_budgets(asked.memory, self._groups, self.lanes, policy, asked.split)
 
-    def shared(self) -> list[int]:
-        """Return M of both sides together of each group of lanes."""
-        return shared_memories(self._options.memory, self._groups, self.lanes.peaks)
+    def shared(self, budgets: Sequence[tuple[int, int]]) -> list[int]:
+        """Return M of both sides together of each group of lanes: as split, where it is."""
+        if self._options.one_memory:
+            return shared_memories(self._options.memory, self._groups, self.lanes.peaks)
+        own = [[side for lane in group for side in budgets[lane]] for group in self._groups]
+        return [UNLIMITED if UNLIMITED in sides else sum(sides) for sides in own]
 
     def predicted(
         self, budgets: Sequence[tuple[int, int]], results: Sequence[LaneResult]

@@ -95,7 +95,8 @@ def run_replay(
         edges = (0,) if span is None else time_bins(*span)
         ends = () if span is None else last_ticks(edges, span[1])
         models = ReplayModels(options, settings, lanes, prior, ends)
-        budgets, shared, curves = models.budgets(), models.shared(), models.curves
+        budgets, curves = models.budgets(), models.curves
+        shared = models.shared(budgets)
         peak = None
         if options.plan is not None:
             limits = limits_of(lanes.groups, budgets, shared)
