@@ -29,6 +29,7 @@ from engine.jobs.trial.screened import (
     close,
     finalists,
     memories_of,
+    others,
     screens,
     with_all,
 )
@@ -208,13 +209,17 @@ class _Rounds:
         draws: Sequence[int],
         tuples: int,
     ) -> Trial:
-        """Replay on everything as many cells as can be afforded, or one, and more like the best."""
+        """Replay on everything as many cells as can be afforded, or one, and more like the best.
+
+        And what is left then for: the best of other policies, and estimators.
+        """
         chosen = self._affordable(cells, tuples) or self._affordable(cells[:1], math.inf)
         found = whole(self._replays.whole(chosen))
         like = with_all(self._layout, close(self._layout, found, self._measure), screen)
         if self._also is not None:
             places = self._layout.places
             like += [at for at in self._every if self._also(places[at].candidate)]
+        like += others(self._layout, {**known, **found}, self._measure, screen)
         tried = self._affordable([*chosen, *like], tuples)
         found |= whole(self._replays.whole([cell for cell in tried if cell not in found]))
         return self._trial({**known, **found}, [*found], draws)

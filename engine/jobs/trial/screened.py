@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from engine.jobs.trial.candidates import COUNTING
 from engine.jobs.trial.found import FAVOURED, Pair, best_of
 from engine.jobs.trial.layout import TrialLayout
 from engine.jobs.trial.stretches import DRAWS
@@ -103,6 +104,24 @@ def close(layout: TrialLayout, found: Mapping[int, Pair], measure: str) -> list[
         for cell in best_of(layout, found, measure, BEST)
         if found[cell].reached(measure).value >= (1 - CLOSE) * most[layout.places[cell].memory]
     ]
+
+
+def others(
+    layout: TrialLayout, known: Mapping[int, Pair], measure: str, screen: Screen
+) -> list[int]:
+    """Return the best of each policy, then the best that counts matches with all estimators.
+
+    With each memory, the best first. Stretches may have missed what a policy is good for, and were
+    replayed with one estimator.
+    """
+    of_policy: dict[tuple[str, int], int] = {}
+    counting: dict[int, int] = {}
+    for cell in sorted(known, key=lambda cell: known[cell].reached(measure).value, reverse=True):
+        candidate, memory = layout.places[cell]
+        of_policy.setdefault((candidate.policy, memory), cell)
+        if candidate.policy in COUNTING:
+            counting.setdefault(memory, cell)
+    return [*of_policy.values(), *with_all(layout, [*counting.values()], screen)]
 
 
 def finals(
