@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import select
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -102,9 +104,24 @@ def answer(
     except WinnowError as error:
         print(f"{said}: error: {error}", file=sys.stderr)  # noqa: T201
         return 2
+    except BrokenPipeError:
+        if not (alone and _is_unread()):
+            raise
+        return 1  # as rich ends a process whose tables nobody reads
     except KeyboardInterrupt:
         print(stopped(said), file=sys.stderr)  # noqa: T201
         return STOPPED
+
+
+def _is_unread() -> bool:
+    """Return whether nobody reads standard output any more, and let the rest of it go nowhere."""
+    told = sys.stdout.fileno()
+    at_its_end = select.poll()
+    at_its_end.register(told, 0)
+    if not any(event & select.POLLERR for _, event in at_its_end.poll(0)):
+        return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), told)
+    return True
 
 
 def _tell(said: str, line: str) -> None:

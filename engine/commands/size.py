@@ -86,6 +86,11 @@ COMMAND = Command(
 def run(asked: Asked) -> int:
     """Print the requirements of the replay."""
     given = asked.given
+    if given["policy"] == deciding.AUTO:
+        raise SpecError(
+            f"--policy is {deciding.AUTO}, which replays settle by trying: give the policy that "
+            "winnow profile advises"
+        )
     wanted = given.fill(
         Wanted,
         memory=parse_amounts(given["memory"], given["memory_left"], given["memory_right"]),

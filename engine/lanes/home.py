@@ -104,9 +104,17 @@ class LaneFolder(LaneHome):
         return found
 
     def clear(self) -> None:
-        """Remove what is there and not whole, and what others have left."""
-        remove_folder(self._folder)
-        cache = self._folder.parent
+        """Remove what is there and not whole, and what others have left.
+
+        It is moved away first: another process may just have replaced it with what is whole.
+        """
+        cache, aside = self._folder.parent, self._draft.with_suffix(".old.tmp")
+        with suppress(OSError):  # nothing is there, or `draft` tells why it stays
+            self._folder.rename(aside)
+            if self._whole(aside) is not None:
+                with suppress(OSError):  # there are others by now
+                    aside.rename(self._folder)
+            remove_folder(aside)
         if cache == cache_home().absolute() / LANES:
             tidy(cache)
         else:

@@ -159,10 +159,17 @@ def prepare_cached(
     if found is not None:
         return found
     home.clear()
-    return prepare(
-        left, right, left_roles, right_roles, lanes=lanes, folder=cache / mark, bad_rows=bad_rows,
-        payload=payload, executor=executor, progress=progress, fact=fact, sorts=sorts,
-    )  # fmt: skip
+    try:
+        return prepare(
+            left, right, left_roles, right_roles, lanes=lanes, folder=cache / mark,
+            bad_rows=bad_rows, payload=payload, executor=executor, progress=progress, fact=fact,
+            sorts=sorts,
+        )  # fmt: skip
+    except OutputError:
+        found = home.found()
+        if found is None:
+            raise
+        return found
 
 
 def _columns(

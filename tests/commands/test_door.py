@@ -229,6 +229,20 @@ def test_a_sweep_of_python_takes_them_too() -> None:
     assert one[0]["window_left"] == 2
 
 
+@pytest.mark.parametrize("words", ["cache", "policies"])
+def test_output_that_nobody_reads_is_no_error(tmp_path: Path, words: str) -> None:
+    lanes = tmp_path / "winnow" / "lanes" / "some"
+    lanes.mkdir(parents=True)
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(  # noqa: S603 - ours
+        [sys.executable, "-m", "winnow", words], stdout=writer, stderr=subprocess.PIPE,
+        env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)}, check=False, text=True,
+    )  # fmt: skip
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
 def test_a_cache_is_listed_unless_it_is_cleaned(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -227,3 +227,10 @@ def test_what_means_nothing_is_refused(
     small.save(tmp_path / "p.json")
     assert main(["size", f"--profile={tmp_path}/p.json", given]) == 2
     assert said in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_a_policy_that_is_still_to_be_chosen_has_no_size(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["size", "--profile", "nowhere.json", "--memory", "10%", "--policy", "auto"]) == 2
+    assert "give the policy that winnow profile advises" in capsys.readouterr().err

@@ -28,6 +28,7 @@ from engine.archives.source import Archive, open_archive
 from engine.lanes import home, runfiles, runs
 from engine.lanes import write as lanefiles
 from engine.lanes.column_encoding import EncodedColumn, Encoding
+from engine.lanes.home import LaneFolder
 from engine.lanes.manifest import Prepared, key_of
 from engine.lanes.merge import merged
 from engine.lanes.prepare import prepare, prepare_cached
@@ -284,6 +285,32 @@ def test_a_run_that_is_cut_short_or_gone_is_no_lane(tmp_path: Path) -> None:
         assert counting.tasks > done
         done = counting.tasks
         assert content(prepared) == before
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("there", ["nothing", "what is not whole"])
+def test_lanes_that_another_process_publishes_meanwhile_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, there: str
+) -> None:
+    """Between finding none and beginning to write, on either side of clearing."""
+    pair = (stored(tmp_path, "left", ORDERED), stored(tmp_path, "right", ORDERED))
+    cache, clear, counting = tmp_path / "cache", LaneFolder.clear, Counting()
+    if there != "nothing":
+        whole = cached(pair, cache, counting)
+        (whole.folder / "manifest.json").write_text("{}")
+
+    def meanwhile(home: LaneFolder) -> None:
+        monkeypatch.setattr(LaneFolder, "clear", clear)
+        if when == "after":
+            clear(home)
+        cached(pair, cache, counting)
+        if when == "before":
+            clear(home)
+
+    monkeypatch.setattr(LaneFolder, "clear", meanwhile)
+    found = cached(pair, cache, Counting())
+    assert content(found) == content(cached(pair, tmp_path / "other", counting))
+    assert [own.name for own in cache.iterdir()] == [found.folder.name]
 
 
 def test_equal_keys_share_a_lane_and_groups_are_apart(tmp_path: Path) -> None:
