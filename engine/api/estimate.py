@@ -91,7 +91,7 @@ def estimate(left: Any, right: Any = None, **options: Any) -> EstimateFound:
     ...     rows = {"t": np.arange(100_000), "k": rng.integers(0, 50, 100_000)}
     ...     pq.write_table(pa.table(rows), f"{folder}/{name}.parquet", row_group_size=200)
     >>> found = estimate(f"{folder}/left.parquet", f"{folder}/right.parquet", on="k",
-    ...                  time="t", window=20, within="5%")
+    ...                  time="t", window=20, read="20%")
     >>> found.report["how"], found.report["read"]["share"] < 0.5
     ('sample', True)
     >>> [line] = found.aggregates["count(*)"].to_pylist()

@@ -41,7 +41,8 @@ def short(candidate: Mapping[str, Any]) -> str:
 
 def tried_on(advice: Mapping[str, Any]) -> str:
     """Return what candidates were replayed on."""
-    candidates = f"{number(advice['candidates'])} candidates"
+    tried, grid = advice["candidates"], advice["grid"]
+    candidates = f"{number(tried)}{f' of {number(grid)}' if tried < grid else ''} candidates"
     if not advice["stretches"]:
         return f"{candidates}, all replayed on the whole archive"
     on = f"{number(advice['stretches'])} {_PARTS[advice.get('sampled') or 'time']}"

@@ -72,6 +72,7 @@ def _plain(tried: Sequence[Tried], trial: Trial, measure: str) -> dict[str, Any]
         "even": dict(zip(SIDES, _even(tried), strict=True)),
         "modelled": {model: _modelled(tried, policy) for model, policy in MODELLED.items()},
         "candidates": len(tried),
+        "grid": trial.grid,
         "whole": trial.exact,
         "stretches": trial.stretches,
         "sampled": trial.sampled,

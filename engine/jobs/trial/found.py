@@ -52,6 +52,8 @@ class Trial:
     ----------
     found : list of list of Tried
         By memory: the best candidate first.
+    grid : int
+        Candidates that there are with one memory, tried or not.
     exact : bool
         Whether those of the last round were replayed on the whole archive.
     stretches : int
@@ -69,6 +71,7 @@ class Trial:
     """
 
     found: list[list[Tried]]
+    grid: int
     exact: bool
     stretches: int
     share: float

@@ -249,7 +249,8 @@ class _Rounds:
         found = ranked(self._layout, known, self._measure, set(last))
         part = 1.0 if share is None else share
         outputs = self._replays.outputs(draws) if len(draws) else None
+        grid = len({place.candidate for place in self._layout.places})
         return Trial(
-            found, share is None, len({*draws}), part, self._replays.replayed, outputs,
+            found, grid, share is None, len({*draws}), part, self._replays.replayed, outputs,
             self._sampled,
         )  # fmt: skip

@@ -65,7 +65,7 @@ def test_a_profile_tells_how_many_candidates_were_tried_with_the_memory_that_sta
     trial = {
         "memory": "1%", "tuples": {"left": 1, "right": 1}, "policy": "yield", "split": "pooled",
         "options": "--policy yield --split pooled", "measure": "recall", "recall": recall,
-        "next": None, "candidates": 2, "stretches": 3, "sampled": "keys", "whole": True,
+        "next": None, "candidates": 2, "grid": 9, "stretches": 3, "sampled": "keys", "whole": True,
         "outputs": 1_000,
     }  # fmt: skip
     console = Console(file=io.StringIO(), width=80)
@@ -75,6 +75,7 @@ def test_a_profile_tells_how_many_candidates_were_tried_with_the_memory_that_sta
     assert "50.00 % on these only" in said
 
 
+@pytest.mark.filterwarnings("ignore:the exact join")
 def test_peaks_of_two_memories_are_told_to_be_added_up() -> None:
     streams = {own: pa.table({"t": [at], "v": [1]}) for own, at in (("a", 0), ("b", 100))}
     join = {"time": "t", "window": 0, "memory": 2}
