@@ -39,11 +39,22 @@ def blank(width: float, height: float) -> Drawn:
     return figure
 
 
+def label(text: str) -> str:
+    r"""Return a text as matplotlib is to be given it, which else takes ``$...$`` for mathematics.
+
+    Examples
+    --------
+    >>> print(label("US$50_$60"))
+    US\$50_\$60
+    """
+    return text.replace("$", r"\$")
+
+
 def plain(axis: Drawn, title: str, x: str, y: str) -> None:
     """Name an axis, and leave out what shows nothing."""
-    axis.set_title(title, fontsize=11, loc="left")
-    axis.set_xlabel(x)
-    axis.set_ylabel(y)
+    axis.set_title(label(title), fontsize=11, loc="left")
+    axis.set_xlabel(label(x))
+    axis.set_ylabel(label(y))
     axis.grid(visible=True, color="#DDDDDD", linewidth=0.6)
     axis.set_axisbelow(True)
     for side in ("top", "right"):
@@ -186,22 +197,22 @@ def _lines(axis: Drawn, chart: Lines) -> None:
             top = below + np.nan_to_num(values)
             hatch = _HATCHES[number % len(_HATCHES)]
             _area(axis, chart, xs, (below, top)).set(
-                label=own.name, facecolor=colour, hatch=hatch, edgecolor="white", linewidth=0
+                label=label(own.name), facecolor=colour, hatch=hatch, edgecolor="white", linewidth=0
             )
             below = top
         elif chart.steps:
             axis.stairs(
-                values, xs, color=colour, linestyle=line, linewidth=1.4, label=own.name,
+                values, xs, color=colour, linestyle=line, linewidth=1.4, label=label(own.name),
                 baseline=None,
             )  # fmt: skip
         else:
             there = ~np.isnan(values)
             axis.plot(
                 xs[there], values[there], color=colour, linestyle=line, linewidth=1.4,
-                marker="os^D"[number % 4], markersize=3.5, label=own.name,
+                marker="os^D"[number % 4], markersize=3.5, label=label(own.name),
             )  # fmt: skip
     for name, value in chart.marks:
-        axis.axhline(value, color="#222222", linestyle=":", linewidth=1.2, label=name)
+        axis.axhline(value, color="#222222", linestyle=":", linewidth=1.2, label=label(name))
     if chart.log_x:
         axis.set_xscale("log")
     if chart.log_y:
@@ -245,14 +256,14 @@ def _bars(axis: Drawn, chart: Bars) -> None:
         values = np.nan_to_num(_numbers(own.values))
         beside = 0.0 if chart.stacked else high * (number - (len(chart.series) - 1) / 2)
         axis.barh(
-            rows + beside, values, height=high, left=below if chart.stacked else 0, label=own.name,
-            color=COLOURS[number % len(COLOURS)], hatch=_HATCHES[number % len(_HATCHES)],
-            edgecolor="white", linewidth=0,
+            rows + beside, values, height=high, left=below if chart.stacked else 0,
+            label=label(own.name), color=COLOURS[number % len(COLOURS)],
+            hatch=_HATCHES[number % len(_HATCHES)], edgecolor="white", linewidth=0,
         )  # fmt: skip
         below = below + values if chart.stacked else below
     for mark in chart.marks:
         _mark(axis, rows, mark)
-    axis.set_yticks(rows, chart.names)
+    axis.set_yticks(rows, [*map(label, chart.names)])
     axis.invert_yaxis()
     axis.set_xlim(left=min(0.0, axis.get_xlim()[0]))
     thousands(axis.xaxis)
@@ -261,5 +272,5 @@ def _bars(axis: Drawn, chart: Bars) -> None:
 def _mark(axis: Drawn, rows: Drawn, mark: Series) -> None:
     axis.plot(
         _numbers(mark.values), rows, linestyle="none", marker="|", markersize=16,
-        markeredgewidth=2, color="#222222", label=mark.name,
+        markeredgewidth=2, color="#222222", label=label(mark.name),
     )  # fmt: skip

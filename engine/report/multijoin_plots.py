@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from engine.report.figures import COLOURS, blank
+from engine.report.figures import COLOURS, blank, label
 
 
 def figure_of(content: Mapping[str, Any]) -> Any:  # noqa: ANN401 - matplotlib's
@@ -35,9 +35,15 @@ def _over_time(axes: Any, content: Mapping[str, Any], names: list[str]) -> None:
     edges = [0.0, *ends]
     lengths = [max(to - before, 1e-9) for before, to in pairwise(edges)]
 
-    def stairs(axis: Any, values: list[float], label: str, colour: str, line: str = "-") -> None:  # noqa: ANN401
+    def stairs(axis: Any, values: list[float], name: str, colour: str, line: str = "-") -> None:  # noqa: ANN401
         axis.stairs(
-            values, edges, label=label, color=colour, linestyle=line, linewidth=1.6, baseline=None
+            values,
+            edges,
+            label=label(name),
+            color=colour,
+            linestyle=line,
+            linewidth=1.6,
+            baseline=None,
         )
 
     if steps:
@@ -79,7 +85,7 @@ def _windows_read(axis: Any, content: Mapping[str, Any], names: list[str]) -> No
                     color=colour if read else "none", alpha=1.0 - 0.6 * rank / n if read else 1.0,
                     edgecolor="#999999", linewidth=0.6,
                 )  # fmt: skip
-            labels.append(f"{name}, hop {hop + 1}: {other}, {count} of {n}")
+            labels.append(label(f"{name}, hop {hop + 1}: {other}, {count} of {n}"))
     axis.set_yticks(range(len(labels)), labels, fontsize="small")
     axis.invert_yaxis()
     axis.set_xlim(0, max(harvest["basic_windows"].values()))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from engine.report.charts import Bars, Lines, Series, losses_over_time
-from engine.report.figures import figure_of
+from engine.report.figures import figure_of, save_figure
 
 STEPS = Lines(
     "t", "x", "y", [0, 10, 20, 40],
@@ -96,3 +97,17 @@ def test_a_report_without_plots_says_so() -> None:
     figure = figure_of([])
     assert not figure.axes
     assert "Nothing was joined" in figure.texts[0].get_text()
+
+
+NAMES = (r"$\foo{$", "$50_$60", "US$x_$", r"\$", "$")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_dollars_are_no_mathematics(tmp_path: Path, name: str) -> None:
+    one = [Series(name, [1.0, 2.0])]
+    bars = Bars(name, name, [name, "b"], [*one, *one], marks=one)
+    lines = Lines(name, name, name, [1, 2], one, marks=[(name, 1.5)])
+    figure = figure_of([bars, lines._replace(log_x=True), lines._replace(steps=True, xs=[1, 2, 3])])
+    save_figure(figure, tmp_path / "plot.svg")
+    written = (tmp_path / "plot.svg").read_text()
+    assert written.count(f"<!-- {name} -->") == 16
