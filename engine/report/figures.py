@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 
 from engine.report.charts import Bars, Chart, Lines, Series
 from engine.report.envelope import check_place
+from engine.report.texts import shortened
 from engine.runtime.errors import OutputError, SpecError
 from engine.runtime.storage.places import make_folder, try_to_put, written
 from engine.runtime.storage.uris import Place, Uri
@@ -25,6 +27,8 @@ COLOURS = (
 _LINES = ("-", "--", "-.", ":")
 _HATCHES = ("", "////", "....", "xxxx")
 _WIDTH = 8.6
+_NAME, _FEW = 36, 24
+"""Columns of a bar's name at most, and from how many on it is written smaller."""
 Drawn: TypeAlias = Any
 """What matplotlib, which has no types, draws on or with; it is loaded late, for it is slow."""
 
@@ -39,22 +43,26 @@ def blank(width: float, height: float) -> Drawn:
     return figure
 
 
-def label(text: str) -> str:
-    r"""Return a text as matplotlib is to be given it, which else takes ``$...$`` for mathematics.
+def label(text: str, most: int = 52, line: int = 26) -> str:
+    r"""Return a text as a figure has room for it: at most so many columns, in lines of so many.
+
+    It is written as matplotlib is to be given it, which else takes ``$...$`` for mathematics.
 
     Examples
     --------
     >>> print(label("US$50_$60"))
     US\$50_\$60
     """
-    return text.replace("$", r"\$")
+    short = shortened(text, most)
+    lines = textwrap.wrap(short, line) if len(short) > line else [short]
+    return "\n".join(lines).replace("$", r"\$")
 
 
 def plain(axis: Drawn, title: str, x: str, y: str) -> None:
     """Name an axis, and leave out what shows nothing."""
-    axis.set_title(label(title), fontsize=11, loc="left")
-    axis.set_xlabel(label(x))
-    axis.set_ylabel(label(y))
+    axis.set_title(title, fontsize=11, loc="left")
+    axis.set_xlabel(x)
+    axis.set_ylabel(y)
     axis.grid(visible=True, color="#DDDDDD", linewidth=0.6)
     axis.set_axisbelow(True)
     for side in ("top", "right"):
@@ -146,7 +154,8 @@ def figure_of(charts: Sequence[Chart]) -> Drawn:
     figure = blank(_WIDTH, sum(heights))
     axes = figure.subplots(len(charts), 1, squeeze=False, height_ratios=heights)[:, 0]
     for axis, chart in zip(axes, charts, strict=True):
-        plain(axis, chart.title, _across(chart), "" if isinstance(chart, Bars) else chart.y)
+        up = "" if isinstance(chart, Bars) else chart.y
+        plain(axis, label(chart.title, 120, 60), label(_across(chart), 72, 72), label(up, 60, 30))
         if isinstance(chart, Bars):
             _bars(axis, chart)
         else:
@@ -263,7 +272,8 @@ def _bars(axis: Drawn, chart: Bars) -> None:
         below = below + values if chart.stacked else below
     for mark in chart.marks:
         _mark(axis, rows, mark)
-    axis.set_yticks(rows, [*map(label, chart.names)])
+    names = [label(own, _NAME, _NAME) for own in chart.names]
+    axis.set_yticks(rows, names, fontsize=8 if max(map(len, names), default=0) > _FEW else None)
     axis.invert_yaxis()
     axis.set_xlim(left=min(0.0, axis.get_xlim()[0]))
     thousands(axis.xaxis)

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from engine.report.figures import COLOURS, blank, label
+from engine.report.texts import shortened
 
 
 def figure_of(content: Mapping[str, Any]) -> Any:  # noqa: ANN401 - matplotlib's
@@ -39,7 +40,7 @@ def _over_time(axes: Any, content: Mapping[str, Any], names: list[str]) -> None:
         axis.stairs(
             values,
             edges,
-            label=label(name),
+            label=label(name, 30, 30),
             color=colour,
             linestyle=line,
             linewidth=1.6,
@@ -52,8 +53,8 @@ def _over_time(axes: Any, content: Mapping[str, Any], names: list[str]) -> None:
             colour = COLOURS[i % len(COLOURS)]
             pushed = [step["pushes"][i] / own for step, own in zip(steps, lengths, strict=True)]
             popped = [step["pops"][i] / own for step, own in zip(steps, lengths, strict=True)]
-            stairs(axes[1], pushed, f"{name}, arrived", colour)
-            stairs(axes[1], popped, f"{name}, joined", colour, ":")
+            stairs(axes[1], pushed, f"{shortened(name, 20)}, arrived", colour)
+            stairs(axes[1], popped, f"{shortened(name, 20)}, joined", colour, ":")
         made = [step["outputs"] / own for step, own in zip(steps, lengths, strict=True)]
         stairs(axes[2], made, "outputs", "#0072B2")
     axes[0].set_ylim(0, 1.05)
@@ -64,7 +65,7 @@ def _over_time(axes: Any, content: Mapping[str, Any], names: list[str]) -> None:
     for axis in axes[1:]:
         axis.set_ylim(bottom=0)
     if steps:
-        axes[1].legend(fontsize="x-small", ncols=2, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        axes[1].legend(fontsize="x-small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
     for axis in axes:
         axis.grid(alpha=0.3)
 
@@ -85,7 +86,8 @@ def _windows_read(axis: Any, content: Mapping[str, Any], names: list[str]) -> No
                     color=colour if read else "none", alpha=1.0 - 0.6 * rank / n if read else 1.0,
                     edgecolor="#999999", linewidth=0.6,
                 )  # fmt: skip
-            labels.append(label(f"{name}, hop {hop + 1}: {other}, {count} of {n}"))
+            at, to = shortened(name, 20), shortened(other, 20)
+            labels.append(label(f"{at}, hop {hop + 1}: {to}, {count} of {n}", 70, 70))
     axis.set_yticks(range(len(labels)), labels, fontsize="small")
     axis.invert_yaxis()
     axis.set_xlim(0, max(harvest["basic_windows"].values()))

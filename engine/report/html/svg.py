@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from engine.report.charts import Bars, Chart, Lines, Series, Values
 from engine.report.html.axes import Axis, numbers, short, times
+from engine.report.texts import shortened
 
 WIDTH, HEIGHT = 480, 262
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 466, 10, 214
@@ -218,8 +219,8 @@ def _bars(chart: Bars) -> Drawing:
     )
     tops = [4 + each * i for i in range(len(chart.names))]
     for top, name in zip(tops, chart.names, strict=True):
-        cut = name if len(name) <= 56 else f"{name[:55]}…"
-        texts.append(f'<text class="name" x="8" y="{top + 14}">{escape(cut)}</text>')
+        cut = escape(shortened(name, 56))
+        texts.append(f'<text class="name" x="8" y="{top + 14}">{cut}</text>')
     parts = [f'<path class="grid" d="{"".join(lines)}"/>{"".join(texts)}']
     begin = [0.0] * len(chart.names)
     for at, own in enumerate(chart.series):

@@ -111,3 +111,15 @@ def test_dollars_are_no_mathematics(tmp_path: Path, name: str) -> None:
     save_figure(figure, tmp_path / "plot.svg")
     written = (tmp_path / "plot.svg").read_text()
     assert written.count(f"<!-- {name} -->") == 16
+
+
+@pytest.mark.parametrize("name", ["https://example.org/" + "item/" * 100, "W" * 500, "x y " * 200])
+def test_long_names_leave_room_for_the_plot(tmp_path: Path, name: str) -> None:
+    one = [Series(name, [1.0, 2.0])]
+    bars = Bars(name, name, [f"{name}1", f"{name}2"], [Series("found", [1.0, 2.0])])
+    figure = figure_of([bars, Lines(name, name, name, [1, 2], one, marks=[(name, 1.5)])])
+    save_figure(figure, tmp_path / "plot.png")
+    assert min(axis.get_position().width for axis in figure.axes) > 0.03
+    first, second = (own.get_text() for own in figure.axes[0].get_yticklabels())
+    assert len(first) <= 36
+    assert (first[0], first[-1], second[-1]) == (name[0], "1", "2")
