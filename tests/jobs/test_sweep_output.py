@@ -25,6 +25,8 @@ from engine.jobs.sweep import report as report_module
 from engine.jobs.sweep.rows import SCHEMA
 from engine.jobs.sweep.run import SweepResult
 from engine.policies import POLICIES, SAMPLING
+from engine.report.charts import Lines, Series
+from engine.report.figures import figure_of
 from engine.runtime import device_choice as attempt
 from engine.runtime.errors import DeviceError, InputError, OutputError
 from engine.runtime.warned import WinnowWarning
@@ -98,6 +100,17 @@ def check_report(report: dict[str, Any], folder: Path) -> None:
     assert "write" in again["seconds"]
 
 
+def test_labels_fit_their_panels(folder: Path) -> None:
+    rows, advice, grid = drawn(folder, out=folder / "out")
+    for measure in plots.MEASURES:
+        lines = Lines("t", "x", measure.label, [1, 2], [Series("a", [1.0, 2.0])])
+        for figure in (plots.figure_of(rows, advice, grid, measure), figure_of([lines, lines])):
+            figure.canvas.draw()
+            for axis in figure.axes:
+                written = axis.yaxis.label.get_window_extent().height
+                assert written <= axis.get_window_extent().height
+
+
 def test_plots_are_pictures_of_the_measures(folder: Path) -> None:
     rows, advice, grid = drawn(folder, out=folder / "out")
     for measure in MEASURES:
@@ -112,7 +125,7 @@ def test_plots_are_pictures_of_the_measures(folder: Path) -> None:
     first, second = figure.axes
     assert first.get_xscale() == "log"
     assert "%" in first.get_xlabel()
-    assert "% of the exact join's" in first.get_ylabel()
+    assert "% of the exact join's" in first.get_ylabel().replace("\n", " ")
     assert (first.get_title(), second.get_title()) == ("window 3 ticks", "window 9 ticks")
     names = [text.get_text() for text in figure.legends[0].get_texts()]
     assert set(names[:-2]) == set(POLICIES) - {"custom"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import Any, NamedTuple
 
 from engine.jobs.sweep.advice import Advice, kind_of
@@ -50,7 +51,7 @@ MEASURES = (
     ),
     Measure(
         "peak_memory",
-        "most tuples held at once (both streams, added up unless pooled)",
+        "tuples, both streams (peaks added up unless pooled)",
         "Peak memory",
     ),
     Measure("seconds", "seconds of one core", "Time of the replay"),
@@ -104,12 +105,13 @@ def figure_of(
         ]
         lines = _panel(axis, mine, marked, measure) | lines
         if number > 1:
-            axis.set_title(panels.title(panel, grid["tick"]), fontsize=10)
+            axis.set_title(fill(panels.title(panel, grid["tick"]), int(13 * wide)), fontsize=10)
     for axis in axes[:number:across]:
-        axis.set_ylabel(measure.label)
+        axis.set_ylabel(fill(measure.label, int(10 * high)))
     for axis in axes[max(0, number - across) : number]:
         axis.set_xlabel(f"memory ({unit_of(rows)})")
     title = f"{measure.title} by memory and policy{panels.rest(grid['tick'])}"
+    title = fill(title, int(10 * (2.2 + wide * across)))
     figure.suptitle(title, fontsize=12, x=0.01, horizontalalignment="left")
     if lines:
         names = [*ordered(rows, measure), *(name for name in lines if name not in _NAMES)]
