@@ -100,15 +100,19 @@ def check_report(report: dict[str, Any], folder: Path) -> None:
     assert "write" in again["seconds"]
 
 
-def test_labels_fit_their_panels(folder: Path) -> None:
+def test_labels_and_lines_fit_their_panels(folder: Path) -> None:
     rows, advice, grid = drawn(folder, out=folder / "out")
+    low = [own._replace(recall=0.1) if own.window_left == 3 else own for own in rows]
     for measure in plots.MEASURES:
         lines = Lines("t", "x", measure.label, [1, 2], [Series("a", [1.0, 2.0])])
-        for figure in (plots.figure_of(rows, advice, grid, measure), figure_of([lines, lines])):
+        swept_ways = [plots.figure_of(own, advice, grid, measure) for own in (rows, low)]
+        for figure in (*swept_ways, figure_of([lines, lines])):
             figure.canvas.draw()
             for axis in figure.axes:
                 written = axis.yaxis.label.get_window_extent().height
                 assert written <= axis.get_window_extent().height
+                assert axis.get_ylim()[0] == 0.0
+                assert axis.get_ylim()[1] >= axis.dataLim.ymax - 1e-9
 
 
 def test_plots_are_pictures_of_the_measures(folder: Path) -> None:

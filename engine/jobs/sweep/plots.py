@@ -106,6 +106,8 @@ def figure_of(
         lines = _panel(axis, mine, marked, measure) | lines
         if number > 1:
             axis.set_title(fill(panels.title(panel, grid["tick"]), int(13 * wide)), fontsize=10)
+    for axis in axes[:number]:
+        axis.set_ylim(bottom=0)  # last, for it fixes the top of all that share it
     for axis in axes[:number:across]:
         axis.set_ylabel(fill(measure.label, int(10 * high)))
     for axis in axes[max(0, number - across) : number]:
@@ -274,7 +276,6 @@ def _axes(
         axis.xaxis.set_minor_formatter(NullFormatter())
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
-    axis.set_ylim(bottom=0)
     plain(axis, "", "", "")
 
 
