@@ -270,8 +270,8 @@ def _bars(axis: Drawn, chart: Bars) -> None:
             hatch=_HATCHES[number % len(_HATCHES)], edgecolor="white", linewidth=0,
         )  # fmt: skip
         below = below + values if chart.stacked else below
-    for mark in chart.marks:
-        _mark(axis, rows, mark)
+    for at, mark in enumerate(chart.marks):
+        _mark(axis, rows, mark, again=mark.name in [own.name for own in chart.marks[:at]])
     names = [label(own, _NAME, _NAME) for own in chart.names]
     axis.set_yticks(rows, names, fontsize=8 if max(map(len, names), default=0) > _FEW else None)
     axis.invert_yaxis()
@@ -279,8 +279,8 @@ def _bars(axis: Drawn, chart: Bars) -> None:
     thousands(axis.xaxis)
 
 
-def _mark(axis: Drawn, rows: Drawn, mark: Series) -> None:
+def _mark(axis: Drawn, rows: Drawn, mark: Series, *, again: bool) -> None:
     axis.plot(
         _numbers(mark.values), rows, linestyle="none", marker="|", markersize=16,
-        markeredgewidth=2, color="#222222", label=label(mark.name),
+        markeredgewidth=2, color="#222222", label=None if again else label(mark.name),
     )  # fmt: skip

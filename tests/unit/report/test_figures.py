@@ -84,6 +84,15 @@ def test_bars(stacked: bool) -> None:
     np.testing.assert_array_equal(mark.get_xdata(), [5.0, np.nan])
 
 
+def test_marks_of_one_name_are_one_entry() -> None:
+    ends = [Series("ends of the interval", [None, own]) for own in (1.0, 3.0)]
+    [axis] = figure_of([Bars("t", "n", ["exact", "estimate"], [ends[0]._replace(name="n")],
+                             marks=ends)]).axes  # fmt: skip
+    named = [own.get_text() for own in axis.get_legend().get_texts()]
+    assert sorted(named) == ["ends of the interval", "n"]
+    assert len(axis.lines) == 2
+
+
 @pytest.mark.parametrize("outputs", [0, 3])
 def test_losses_of_no_outputs_are_not_drawn(outputs: int) -> None:
     kinds = [f"{which}_{own}" for which in ("exact", "lost") for own in ("outputs", "importance")]
