@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import textwrap
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 
 from engine.report.charts import Bars, Chart, Lines, Series
 from engine.report.envelope import check_place
-from engine.report.texts import shortened
+from engine.report.texts import shortened, visible
 from engine.runtime.errors import OutputError, SpecError
 from engine.runtime.storage.places import make_folder, try_to_put, written
 from engine.runtime.storage.uris import Place, Uri
@@ -53,7 +54,7 @@ def label(text: str, most: int = 52, line: int = 26) -> str:
     >>> print(label("US$50_$60"))
     US\$50_\$60
     """
-    short = shortened(text, most)
+    short = shortened(visible(text).replace("\n", r"\n").replace("\t", r"\t"), most)
     lines = textwrap.wrap(short, line) if len(short) > line else [short]
     return "\n".join(lines).replace("$", r"\$")
 
@@ -104,7 +105,8 @@ def save_figure(figure: Drawn, path: Place) -> None:
         make_folder(path.parent)
         suffix = Path(path.name).suffix
         metadata = {"Date": None} if suffix == ".svg" else {}
-        with written(path) as own:
+        with written(path) as own, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")
             figure.savefig(own, format=suffix[1:], dpi=150, metadata=metadata)
     except OSError as error:
         if isinstance(error, OutputError):

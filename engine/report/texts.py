@@ -2,7 +2,29 @@
 
 from __future__ import annotations
 
+import html
+import re
+
 from rich.cells import cell_len
+
+_SHAPELESS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+"""Control characters but tab and newline, surrogates, and no characters; XML has few of them."""
+
+
+def visible(text: str) -> str:
+    r"""Return a text with escapes for characters without a shape, which XML and HTML refuse.
+
+    Examples
+    --------
+    >>> print(visible("a\x1b[1m\ufffe"))
+    a\x1b[1m\ufffe
+    """
+    return _SHAPELESS.sub(lambda own: own[0].encode("unicode_escape").decode(), text)
+
+
+def escape(text: str) -> str:
+    """Return a text as markup has it."""
+    return html.escape(visible(text))
 
 
 def shortened(text: str, most: int) -> str:

@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from html import escape
 from importlib import resources
 from typing import Any
 
@@ -22,6 +21,7 @@ from engine.report.html.glossary import terms_in
 from engine.report.html.svg import LOOKS, Drawing, draw, marker
 from engine.report.shown import Request, Shown
 from engine.report.tables import CommandLine, Footnote
+from engine.report.texts import escape
 from engine.runtime.storage.places import save_text
 from engine.runtime.storage.uris import Place
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from html import escape
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from engine.report.charts import Bars, Chart, Lines, Series, Values
 from engine.report.html.axes import Axis, numbers, short, times
-from engine.report.texts import shortened
+from engine.report.texts import escape, shortened, visible
 
 WIDTH, HEIGHT = 480, 262
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 466, 10, 214
@@ -71,7 +70,7 @@ def _lines(chart: Lines) -> Drawing:
     data = {
         "kind": "steps" if chart.steps else "points",
         "at": [round(across(own), 1) for own in chart.xs],
-        "labels": labels,
+        "labels": [*map(visible, labels)],
         "series": [_read(own) for own in chart.series],
     }
     return Drawing(_svg(chart, HEIGHT, parts), data, _looks(chart.series))
@@ -219,7 +218,7 @@ def _bars(chart: Bars) -> Drawing:
     )
     tops = [4 + each * i for i in range(len(chart.names))]
     for top, name in zip(tops, chart.names, strict=True):
-        cut = escape(shortened(name, 56))
+        cut = escape(shortened(visible(name), 56))
         texts.append(f'<text class="name" x="8" y="{top + 14}">{cut}</text>')
     parts = [f'<path class="grid" d="{"".join(lines)}"/>{"".join(texts)}']
     begin = [0.0] * len(chart.names)
@@ -243,7 +242,7 @@ def _bars(chart: Bars) -> Drawing:
     data = {
         "kind": "bars",
         "at": [*tops, bottom],
-        "labels": list(chart.names),
+        "labels": [*map(visible, chart.names)],
         "series": [_read(own) for own in every],
     }
     return Drawing(_svg(chart, bottom + 46, parts), data, _looks(chart.series))
@@ -263,7 +262,7 @@ def _svg(chart: Chart, height: float, parts: Sequence[str]) -> str:
 
 def _read(own: Series) -> dict[str, Any]:
     """Return what is read out of a series."""
-    found: dict[str, Any] = {"name": own.name, "values": _rounded(own.values)}
+    found: dict[str, Any] = {"name": visible(own.name), "values": _rounded(own.values)}
     if own.low and own.high:
         found |= {"low": _rounded(own.low), "high": _rounded(own.high)}
     return found

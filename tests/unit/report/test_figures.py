@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -120,6 +121,22 @@ def test_dollars_are_no_mathematics(tmp_path: Path, name: str) -> None:
     save_figure(figure, tmp_path / "plot.svg")
     written = (tmp_path / "plot.svg").read_text()
     assert written.count(f"<!-- {name} -->") == 16
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [("\x00\x1b[1m", r"\x00\x1b[1m"), ("\ufffe\ud800", r"\ufffe\ud800"), ("a\nb\t", r"a\nb\t"),
+     ("\u4e2d", "\u4e2d")],
+    ids=ascii,
+)  # fmt: skip
+def test_characters_without_a_shape_are_escapes(tmp_path: Path, name: str, written: str) -> None:
+    figure = figure_of([Bars(name, name, [name], [Series(name, [1.0]), Series("b", [2.0])])])
+    for suffix in (".svg", ".png"):  # without warnings of what a font lacks
+        save_figure(figure, tmp_path / f"plot{suffix}")
+    ET.parse(tmp_path / "plot.svg")  # noqa: S314 - our own file
+    [axis] = figure.axes
+    assert axis.get_yticklabels()[0].get_text() == axis.get_xlabel() == written
+    assert axis.get_legend().get_texts()[0].get_text() == written
 
 
 @pytest.mark.parametrize("name", ["https://example.org/" + "item/" * 100, "W" * 500, "x y " * 200])

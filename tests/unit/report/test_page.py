@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import math
 import re
 from pathlib import Path
@@ -29,13 +30,14 @@ from engine.report.joins import replay_shown
 from engine.report.shown import Request, Shown
 from engine.report.tables import CommandLine, Sketch
 from engine.report.tables import table_of as printed_table
+from engine.report.texts import visible
 from engine.runtime.errors import OutputError
 
 HOSTILE = (
     "<script>bad()</script>", "</script><script>bad()</script>", "<img src=x onerror=bad()>",
     "' onmouseover='bad()", '" onmouseover="bad()', "<!-- ", "]]>", "&lt;b&gt;", "</style>",
     "[red]markup[/red]", "[/nothing]", ":smile:", "\u2028\u0000\x1b[31m", "a\nb", "{x}", "%s",
-    "javascript:bad()", "\ud800",
+    "javascript:bad()", "\ufffe\x85", "\ud800",
 )  # fmt: skip
 
 
@@ -143,9 +145,10 @@ def test_what_comes_from_the_data_is_never_markup(tmp_path: Path) -> None:
     shown = [own["key"] for own in found.report.lost.top_keys]
     assert len(shown) == 10
     for key in shown:
-        assert key.replace("\u0000", "\ufffd") in [
-            own.replace("\u0000", "\ufffd") for own in page.texts["td"]
-        ]
+        assert visible(key) in page.texts["td"]
+    for part in (text, found._repr_html_()):
+        assert "\u2028\\x00\\x1b[31m" in part
+        assert re.search(r"[^\n\t -~\u00a0-\ud7ff]", part) is None
     for part in (str(found), found._repr_html_()):
         assert "bad()" in part
     assert "<script" not in found._repr_html_()
@@ -172,6 +175,8 @@ def test_names_are_text_wherever_they_stand(name: str, tmp_path: Path) -> None:
     )  # fmt: skip
     save_page(shown, tmp_path / "page.html")
     page = checked((tmp_path / "page.html").read_text())
+    data = json.loads(page.texts["script"][0])
+    assert {own["labels"][0] for own in data} == {visible(name)}
     assert page.tags == checked(page_of(mild)).tags
     assert fragment_of(printed).count("<td>") == 2
 
