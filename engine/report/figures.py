@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import textwrap
 import warnings
@@ -17,7 +18,7 @@ from engine.report.charts import Bars, Chart, Lines, Series
 from engine.report.envelope import check_place
 from engine.report.texts import shortened, visible
 from engine.runtime.errors import OutputError, SpecError
-from engine.runtime.storage.places import make_folder, try_to_put, written
+from engine.runtime.storage.places import save_bytes, try_to_put
 from engine.runtime.storage.uris import Place, Uri
 
 FORMATS = {".png": b"\x89PNG", ".svg": b"<"}
@@ -101,17 +102,13 @@ def save_figure(figure: Drawn, path: Place) -> None:
     OutputError
         If it cannot be written.
     """
-    try:
-        make_folder(path.parent)
-        suffix = Path(path.name).suffix
-        metadata = {"Date": None} if suffix == ".svg" else {}
-        with written(path) as own, warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph .* missing from font")
-            figure.savefig(own, format=suffix[1:], dpi=150, metadata=metadata)
-    except OSError as error:
-        if isinstance(error, OutputError):
-            raise
-        raise OutputError(f"plot {path} cannot be written: {error}") from error
+    suffix = Path(path.name).suffix
+    metadata = {"Date": None} if suffix == ".svg" else {}
+    content = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        figure.savefig(content, format=suffix[1:], dpi=150, metadata=metadata)
+    save_bytes(path, content.getvalue(), "plot")
 
 
 def check_folder(folder: Place) -> None:

@@ -42,9 +42,14 @@ def written(place: str | Place, aside: Place | None = None) -> Iterator[Path]:
 
 
 def save_text(path: Place, text: str, what: str = "report") -> None:
-    """Write a text file or object, whole or not at all.
+    """Write a text file or object as `save_bytes` does."""
+    save_bytes(path, text.encode(errors="backslashreplace"), what)
 
-    A link stays one, and gets a new file where it points. A pipe or a device gets the text.
+
+def save_bytes(path: Place, content: bytes, what: str = "report") -> None:
+    """Write a file or object, whole or not at all.
+
+    A link stays one, and gets a new file where it points. A pipe or a device gets the content.
 
     Raises
     ------
@@ -52,16 +57,16 @@ def save_text(path: Place, text: str, what: str = "report") -> None:
         If it cannot be written.
     """
     if isinstance(path, Uri):
-        put(path, text.encode(errors="backslashreplace"))
+        put(path, content)
         return
     own = path.resolve() if path.is_file() else path
     draft = own.with_name(f".{own.name}.tmp")
     try:
         if is_stream(path):
-            path.write_text(text, encoding="utf-8", errors="backslashreplace")
+            path.write_bytes(content)
             return
         own.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
+        draft.write_bytes(content)
         draft.replace(own)
     except OSError as error:
         draft.unlink(missing_ok=True)

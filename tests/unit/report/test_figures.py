@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+import resource
+import threading
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -10,7 +13,8 @@ import numpy as np
 import pytest
 
 from engine.report.charts import Bars, Lines, Series, losses_over_time
-from engine.report.figures import figure_of, save_figure
+from engine.report.figures import FORMATS, figure_of, save_figure
+from engine.runtime.errors import OutputError
 
 STEPS = Lines(
     "t", "x", "y", [0, 10, 20, 40],
@@ -149,3 +153,36 @@ def test_long_names_leave_room_for_the_plot(tmp_path: Path, name: str) -> None:
     first, second = (own.get_text() for own in figure.axes[0].get_yticklabels())
     assert len(first) <= 36
     assert (first[0], first[-1], second[-1]) == (name[0], "1", "2")
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_full_disk_leaves_no_plot_or_the_one_before(tmp_path: Path, suffix: str) -> None:
+    figure, old, new = figure_of([]), tmp_path / f"old{suffix}", tmp_path / f"new{suffix}"
+    old.write_bytes(b"before")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        for path in (old, new):
+            with pytest.raises(OutputError, match=f"plot {path} cannot be written"):
+                save_figure(figure, path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [own.read_bytes() for own in tmp_path.iterdir()] == [b"before"]
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_link_to_a_plot_stays_one_and_a_pipe_gets_the_plot(tmp_path: Path, suffix: str) -> None:
+    pipe, link, plot = (tmp_path / f"{own}{suffix}" for own in ("pipe", "link", "plot"))
+    plot.touch()
+    link.symlink_to(plot)
+    save_figure(figure_of([]), link)
+    assert link.is_symlink()
+    os.mkfifo(pipe)
+    got: list[bytes] = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    save_figure(figure_of([]), pipe)
+    reader.join(10)
+    assert got[0].startswith(FORMATS[suffix])
+    assert plot.read_bytes().startswith(FORMATS[suffix])
+    assert pipe.is_fifo()
