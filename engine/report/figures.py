@@ -102,10 +102,12 @@ def save_figure(figure: Drawn, path: Place) -> None:
     OutputError
         If it cannot be written.
     """
+    from matplotlib import rc_context  # noqa: PLC0415 - as above
+
     suffix = Path(path.name).suffix
     metadata = {"Date": None} if suffix == ".svg" else {}
     content = io.BytesIO()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), rc_context({"svg.hashsalt": "winnow"}):
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure.savefig(content, format=suffix[1:], dpi=150, metadata=metadata)
     save_bytes(path, content.getvalue(), "plot")

@@ -186,3 +186,11 @@ def test_a_link_to_a_plot_stays_one_and_a_pipe_gets_the_plot(tmp_path: Path, suf
     assert got[0].startswith(FORMATS[suffix])
     assert plot.read_bytes().startswith(FORMATS[suffix])
     assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_an_equal_figure_has_equal_bytes(tmp_path: Path, suffix: str) -> None:
+    first, second = (tmp_path / f"{own}{suffix}" for own in "ab")
+    for path in (first, second):
+        save_figure(figure_of([STEPS._replace(stacked=True)]), path)
+    assert first.read_bytes() == second.read_bytes()
