@@ -92,6 +92,7 @@ def sql(star: Star, change: str, folder: Path = DATA) -> tuple[int, float]:
     return int(outputs), float(importance)
 
 
+@pytest.mark.filterwarnings("ignore:the exact join of left")
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", ["bpi2020", "bpi2020 trips"])
 def test_exact_counts_are_duckdbs(tmp_path: Path, name: str, change: str) -> None:

@@ -63,9 +63,8 @@ def test_its_intervals_hold_the_whole_sweeps_values(
         "estimators": "memory",
         **options,
         "targets": {"recall": 0.3},
-        "confidence": 0.99,
     }
-    found = swept(tmp_path, **given, within="15%", out=tmp_path / "swept")
+    found = swept(tmp_path, **given, within="15%", confidence=0.99, out=tmp_path / "swept")
     whole = swept(tmp_path, **given)
     [told] = found.report["estimated"]
     assert told["why"] is None
@@ -149,7 +148,7 @@ def test_a_sweep_of_everything_has_no_columns_of_estimates(tmp_path: Path) -> No
     [
         ({"within": "0%"}, "within is 0; give more than 0% and less than 100%"),
         ({"within": "much"}, "within is 'much'; give a share"),
-        ({"confidence": 2}, "confidence is 2; give one between 0 and 1"),
+        ({"within": "5%", "confidence": 2}, "confidence is 2; give one between 0 and 1"),
         ({"within": "1%", "bound": True}, "bound is of everything"),
         ({"within": "1%", "device": "gpu"}, "stretches on the CPU"),
     ],

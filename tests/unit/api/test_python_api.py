@@ -49,7 +49,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"memory": None, "memory_right": 0},
         {"budget_left": None, "budget_right": 0},
     ),
-    "exact": ({"memory": None}, {"budget_left": None, "budget_right": None}),
+    "exact": ({"memory": None, "policy": None}, {"budget_left": None, "budget_right": None}),
     "policy": (
         {"policy": "rand", "seed": 9, "probe": "after_admission", "combine": "mean"},
         {"policy": "rand", "seed": 9, "probe": "after_admission", "combine_name": "mean"},
