@@ -136,3 +136,11 @@ def test_names_too_long(archives: Streams, option: str, capsys: pytest.CaptureFi
     deep = archives.folder.joinpath(*["y" * 100] * 50)
     words = arguments(archives.folder, **{option: deep})
     refused(words, r"all has 5,\d\d\d of 4,095; shorten it", capsys)
+
+
+def test_no_json_of_join_orders_replaces_a_stream(
+    archives: Streams, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left, right = (archives.folder / f"{side}.parquet" for side in ("left", "right"))
+    words = f"explain --stream a={left} --stream b={right} --predicate equi:k --time t --window 9"
+    refused([*words.split(), "--json", str(left)], "--json .* is a file that is read", capsys)

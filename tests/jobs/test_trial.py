@@ -382,7 +382,7 @@ def test_what_is_clearly_worse_on_stretches_is_not_replayed_on_everything(
     job = opened(bursty(tmp_path, 8_000), window=40)
     layout, rows = job.laid_out("10%"), sum(job.lanes.rows)
     (every,) = run_trial(layout, job.lanes).found
-    monkeypatch.setattr(run, "EVERY", 0)
+    monkeypatch.setattr(run._Rounds, "_everything", False)  # noqa: SLF001 - as of a longer archive
     trial = run_trial(layout, job.lanes, seed=seed)
     (tried,) = trial.found
     assert trial.exact
@@ -403,7 +403,7 @@ def test_policies_are_replayed_on_everything_then_the_best_with_all_splits(
     job = opened(bursty(tmp_path, 2_000), window=400)
     layout = job.laid_out("10%")
     (every,) = run_trial(layout, job.lanes).found
-    monkeypatch.setattr(run, "EVERY", 0)
+    monkeypatch.setattr(run._Rounds, "_everything", False)  # noqa: SLF001 - as of a longer archive
     trial = run_trial(layout, job.lanes)
     (tried,) = trial.found
     assert (trial.exact, trial.stretches) == (True, 0)
@@ -449,9 +449,7 @@ def test_long_windows_try_the_first_of_the_list_on_everything(tmp_path: Path) ->
     assert tried == {(policy, "pooled") for policy in POLICIES[:4]}  # 3 + 2 + 1 + 1 times `rows`
 
 
-def test_many_lanes_of_few_tuples_are_not_all_tried(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_lanes_of_few_tuples_are_not_all_tried(tmp_path: Path) -> None:
     """A replay of ten tuples takes as long as that of thousands: what it takes to begin and end."""
     rng = np.random.default_rng(5)
     for side in ("left", "right"):
@@ -465,8 +463,7 @@ def test_many_lanes_of_few_tuples_are_not_all_tried(
     some = run_trial(layout, job.lanes, tuples=500 * stretches.FEWEST)
     assert not some.exact
     assert some.replayed < 0.1 * len(layout.places) * sum(job.lanes.rows)
-    monkeypatch.setattr(run, "EVERY", 3 * replays * stretches.FEWEST)
-    every = run_trial(layout, job.lanes, tuples=run.EVERY)
+    every = run_trial(layout, job.lanes, tuples=3 * replays * stretches.FEWEST)
     assert every.exact
     assert every.replayed == len(layout.places) * sum(job.lanes.rows)
 

@@ -43,9 +43,6 @@ TUPLES = 10_000_000
 `stretches.FEWEST`."""
 TUPLES_A_ROW = 4
 """The same for each tuple of the archives, with all memories."""
-EVERY = TUPLES
-"""Tuples that all candidates may replay together, for each memory, to be replayed on everything:
-stretches rank those badly that learn from much of the past."""
 SCREENING = 2
 """Tuples for each of the archives' that the first round has with each memory, at most, where the
 last can replay two on everything."""
@@ -132,7 +129,7 @@ class _Rounds:
     def trial(self) -> Trial:
         """Replay, and rank."""
         every, span = self._every, self._lanes.prepared.span
-        if span is None or self._fits(every, min(self._tuples, self._memories * EVERY)):
+        if span is None or self._everything:
             return self._trial(whole(self._replays.whole(every)), every)
         drawn_from = self._drawn_from()
         if drawn_from is None:
@@ -196,6 +193,11 @@ class _Rounds:
             return self._tuples // 2
         most = max(self._tuples // LEAST, (self._tuples - self._duel) // 2)
         return min(SCREENING * self._memories * self._cost, most)
+
+    @property
+    def _everything(self) -> bool:
+        """Whether all can be: stretches rank those badly that learn from much of the past."""
+        return self._fits(self._every, self._tuples)
 
     def _fits(self, cells: Sequence[int], tuples: float) -> bool:
         """Return whether cells can be replayed on everything."""
