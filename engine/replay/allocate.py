@@ -13,9 +13,12 @@ from engine.replay import age_groups, aged, layout
 from engine.replay.layout import Arrivals, Memory, Outputs, Window
 from engine.runtime.aligned import aligned
 from engine.runtime.jit import NONE, Floats, Ints, Records
+from engine.runtime.ordinals import LAST
 from engine.runtime.randomness import uniforms
 from engine.runtime.streams import LEFT, RIGHT, StreamBatch
 from engine.value_model.estimate import Valued
+
+_WITH_HEAP = (Structure.DECAY, Structure.KEYED)
 
 
 def join_memory(
@@ -51,6 +54,7 @@ def join_memory(
         logged, minima = age_groups.no_minima(budget)
     counters = np.zeros(layout.MEMORY_COUNTERS, np.int64)
     counters[layout.FREE] = budget
+    counters[layout.SLOT_BITS] = max(budget - 1, 0).bit_length()
     counters[[layout.OLDEST, layout.NEWEST, layout.DIRTY]] = NONE
     slots = np.zeros(budget, layout.SLOT)
     slots["seq"] = NONE
@@ -68,7 +72,8 @@ def join_memory(
         value=np.zeros(decays),
         since=np.zeros(decays, np.int64),
         free=np.arange(budget, dtype=np.int32)[::-1].copy(),
-        heap=np.zeros(0 if ordered else extra, layout.ENTRY),
+        heap=np.zeros(extra if structure in _WITH_HEAP else 0, layout.ENTRY),
+        tree=_empty_tree(0 if ordered or structure in _WITH_HEAP else budget),
         zero=np.zeros(extra if structure is Structure.DECAY else 0, layout.ENTRY),
         log=np.zeros(logged, layout.LOG),
         minima=minima,
@@ -76,6 +81,13 @@ def join_memory(
         runs=runs,
         n=counters,
     )
+
+
+def _empty_tree(budget: int) -> Records:
+    """Return a tournament of `budget` slots without a resident: (2 * budget,) NODE."""
+    words = aligned(2 * budget * layout.NODE.itemsize // 8).view(np.uint64)
+    words[:] = LAST
+    return words.view(layout.NODE)
 
 
 @lru_cache(maxsize=8)

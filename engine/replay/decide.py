@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.facts.key_links import KeyLinks, joins_nobody, linked_key, next_link, span
 from engine.policies import Structure
-from engine.replay import aged, keyed, pooled, ranks, valued
+from engine.replay import aged, keyed, pooled, tournament, valued
 from engine.replay.instant import match_count
 from engine.replay.layout import CLEAN, COUNT, DIRTY, OLDEST, SEQ, Arrivals, Memory, ReplayRules
 from engine.replay.pool import find_values, is_shared, note_outputs, note_peaks
@@ -176,7 +176,7 @@ def _admit(
     budget = rules.budget_left if side == 0 else rules.budget_right
     reranked = rules.structure == _RERANK and not is_shared(pool)
     if reranked and memory.n[COUNT] + (end - begin) > budget:
-        ranks.rank_residents(memory, keys, rules.ties_by_importance)
+        tournament.rank(memory, rules.ties_by_importance)
     i = begin
     while i < end:
         at = i
@@ -235,8 +235,8 @@ def decide(
         note_matches(rules, right_memory, left, i, end, keys, left_partners, _RIGHT, now)
     find_values(pool, rules, left_memory, right_memory, now)
     if is_shared(pool) and rules.structure == _RERANK:
-        ranks.rank_residents(left_memory, keys, rules.ties_by_importance)
-        ranks.rank_residents(right_memory, keys, rules.ties_by_importance)
+        tournament.rank(left_memory, rules.ties_by_importance)
+        tournament.rank(right_memory, rules.ties_by_importance)
     if rules.structure == _PLANNED:
         release(left_memory, keys, _LEFT, instant)
         release(right_memory, keys, _RIGHT, instant)

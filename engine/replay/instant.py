@@ -11,18 +11,16 @@ from engine.facts.key_links import (
     linked_key,
     next_ended,
     next_link,
-    prefetch_links,
     span,
 )
 from engine.policies import Structure
 from engine.replay import age_groups, arrival_log, keyed, layout
+from engine.replay.ahead import expect_arrival
 from engine.replay.layout import Arrivals, Memory, ReplayRules, Tallies, Window
 from engine.replay.memory import remove
-from engine.runtime.jit import NONE, Integer, Records, kernel, nth, prefetch
+from engine.runtime.jit import NONE, Integer, Records, kernel, nth
 
 _KEYED, _AGED, _VALUED = int(Structure.KEYED), int(Structure.AGED), int(Structure.VALUED)
-_FAR, _NEAR = 24, 8
-"""Arrivals ahead at which a key, and the residents to be probed, are asked for."""
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
 
 
@@ -121,22 +119,6 @@ def _slide_window(
 
 
 @kernel
-def hasten(
-    arrivals: Arrivals, i: Integer, keys: Records, partners: KeyLinks | None, side: Integer,
-    opposite: Memory,
-) -> None:  # fmt: skip
-    """Prefetch the keys of coming arrivals, and then what they will probe."""
-    last = arrivals.ts.size - 1
-    far = np.int64(arrivals.key[nth(min(i + _FAR, last))])
-    near = np.int64(arrivals.key[nth(min(i + _NEAR, last))])
-    prefetch(keys, 2 * far)
-    if not prefetch_links(partners, keys, far, near):
-        head = keys[nth(2 * near + 1 - side)].head
-        if head != NONE:
-            prefetch(opposite.cells, layout.CELL_FLOATS * np.int64(head))
-
-
-@kernel
 def _register(
     arrivals: Arrivals, begin: Integer, end: Integer, keys: Records, partners: KeyLinks | None,
     side: Integer, opposite: Memory, track: bool,
@@ -153,7 +135,7 @@ def _register(
         mine.arrival = i
         if track:
             keyed.touch_partners(opposite, keys, partners, side, key)
-        hasten(arrivals, i, keys, partners, side, opposite)
+        expect_arrival(arrivals, i, keys, partners, side, opposite)
         i -= 1
 
 

@@ -17,8 +17,9 @@ import numpy as np
 from engine.facts.key_links import KeyLinks, fact, linked_key, next_link, span
 from engine.policies import Structure
 from engine.replay import layout, pooled, valued
+from engine.replay.ahead import expect_arrival, expect_next, expect_removals
 from engine.replay.decide import admit_by_age, decide, note_matches, note_yield
-from engine.replay.instant import advance, begin, clear, expire, hasten
+from engine.replay.instant import advance, begin, clear, expire
 from engine.replay.layout import Arrivals, Memory, Outputs, ReplayRules, Tallies, Window
 from engine.replay.pool import find_values, is_shared, note_outputs, note_peaks
 from engine.replay.probe import has_room, probe_arrivals, probe_residents
@@ -89,7 +90,9 @@ def replay_alone(
     """Do steps 2 to 5 for arrival `i` of `side`, which is alone."""
     key = np.int64(arrivals.key[nth(i)])
     theirs = keys[nth(2 * key + 1 - side)]
-    hasten(arrivals, i, keys, None, side, opposite)
+    expect_arrival(arrivals, i, keys, None, side, opposite)
+    expect_removals(rules, opposite, keys, 1 - side)
+    expect_removals(rules, memory, keys, side)
     seq = memory.n[layout.SEQ] + i
     m = np.float64(theirs.residents)
     if is_shared(pool):
@@ -118,6 +121,7 @@ def replay_alone(
         admit_by_age(rules, memory, keys, side, arrivals, i, seq, m, now)
     else:
         admit_ranked(rules, memory, keys, side, arrivals, i, seq, m, now, priority_at_arrival)
+    expect_next(rules, memory)
 
 
 _BEGIN, _PROBE_LEFT, _PROBE_RIGHT, _LATE_LEFT, _LATE_RIGHT = range(5)
@@ -255,6 +259,8 @@ def replay(
             progress[layout.LEFT_AT], progress[layout.LEFT_END] = i, end
             progress[layout.RIGHT_AT], progress[layout.RIGHT_END] = j, stop
             phase, cursor = _PROBE_LEFT, i
+            expect_removals(rules, left_memory, keys, _LEFT)
+            expect_removals(rules, right_memory, keys, _RIGHT)
         now = progress[layout.NOW]
         late = phase >= _LATE_LEFT
         if now >= rules.start_ts:
@@ -279,6 +285,8 @@ def replay(
                 right, j, stop, now, progress[layout.INSTANT], priority_at_arrival, priority_now,
                 pool,
             )  # fmt: skip
+            expect_next(rules, left_memory)
+            expect_next(rules, right_memory)
             if rules.after_admission:
                 phase, cursor = _LATE_LEFT, i
                 continue

@@ -31,6 +31,7 @@ from engine.replay.layout import Arrivals, Outputs, ReplayRules, Tallies, Window
 from engine.replay.ranks import RetentionPlan
 from engine.replay.renumber import carry_counts, renumbered
 from engine.replay.settings import ReplaySettings, arrival_callback, now_callback
+from engine.replay.tournament import check_arrivals
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import NONE, Floats, Ints, Records
 from engine.runtime.streams import StreamBatch
@@ -166,14 +167,13 @@ class LaneReplay:
         )
         for part in parts_of(arrivals, valued):
             set_tables(self._memories, part[2])
-            tuples = part[0].ts.size + part[1].ts.size
             done, ends = False, None
             while not done:
                 between: tuple[Any, ...] = (
                     *self._memories, self._keys, *self._partners, part[0], part[1], *windows,
                     self._out, tallies, self._progress, self._sums, self._at_arrival, self._now,
                 )  # fmt: skip
-                ends = ends or self._kernels.choose(tuples, between)
+                ends = ends or self._kernels.choose(part[0].ts.size + part[1].ts.size, between)
                 done = self._kernel(ends[0], *between, ends[1])
                 if not done and self._progress[layout.WRITTEN]:
                     yield self._emptied()
@@ -193,9 +193,8 @@ class LaneReplay:
 
         In any thread: the batches before may still be under way.
         """
-        seed = self.settings.seed
         return Ready(
-            drawn(PURPOSE_PRIORITY, seed, left, right) if self._draws else None,
+            drawn(PURPOSE_PRIORITY, self.settings.seed, left, right) if self._draws else None,
             valued=None if self._estimate is None else self._estimate.push(left, right),
         )
 
@@ -267,6 +266,7 @@ class LaneReplay:
         self, side: int, batch: StreamBatch, ids: NDArray[np.int32], draw: Floats | None
     ) -> Arrivals:
         n = batch.ts.size
+        check_arrivals(self._memories[side], n)
         if self._plan is not None:
             begin = self._followed[side]
             self._followed[side] += n

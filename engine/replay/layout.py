@@ -55,6 +55,9 @@ ENTRY = np.dtype(
 )
 """A rank and what it ranks: a slot, or a key."""
 
+NODE = np.dtype([("priority", "u8"), ("importance", "u8"), ("m", "u8"), ("seq", "u8")], align=True)
+"""A rank in a tournament: ordinals, and an arrival number with its slot in the low bits."""
+
 CELL = 4
 """Residents of one key in a cell, of which all but the first of a chain are full.
 
@@ -70,9 +73,9 @@ LOG = np.dtype([("ts", "i8"), ("slot", "i4"), ("jump", "i4")], align=True)
 # Counters of one side's memory, in `Memory.n`
 (
     FREE, COUNT, OLDEST, NEWEST, PEAK, HEAP, ZERO, LOGGED, WINDOW_AT, SEQ, SHAKEN, DIRTY, CELLS,
-    ENDED,
-) = range(14)  # fmt: skip
-MEMORY_COUNTERS = 14
+    ENDED, SLOT_BITS,
+) = range(15)  # fmt: skip
+MEMORY_COUNTERS = 15
 
 
 class Memory(NamedTuple):
@@ -96,8 +99,10 @@ class Memory(NamedTuple):
     """`value`, `since`: (4K,) float64 and int64. V and arrival time of the residents, by place
     (decay)."""
     heap: Records
-    """(2K + 64,) ENTRY. Least rank first; of slots, or of keys (keyed). May hold entries of tuples
-    that are gone."""
+    """(2K + 64,) ENTRY. Least rank first; of slots (decay), or of keys (keyed). May hold entries of
+    tuples that are gone."""
+    tree: Records
+    """(2K,) NODE. A tournament of the residents' ranks (`engine.replay.tournament`), else empty."""
     zero: Records
     """(2K + 64,) ENTRY. Residents whose priority has decayed to 0 (decay), or scratch (rerank)."""
     log: Records

@@ -10,12 +10,12 @@ import numpy as np
 
 from engine.facts.key_links import KeyLinks
 from engine.policies import Structure, dgl, yield_
-from engine.replay import age_groups, aged, arrival_log, decay, keyed, ranks, valued
-from engine.replay.heap import precedes
-from engine.replay.layout import COUNT, HEAP, Arrivals, Memory, ReplayRules
+from engine.replay import age_groups, aged, arrival_log, decay, keyed, ranks, tournament, valued
+from engine.replay.layout import COUNT, Arrivals, Memory, ReplayRules
 from engine.replay.memory import remove
 from engine.replay.pool import note_class
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth, outlined
+from engine.runtime.ordinals import number
 from gpu_kernels import pool as shared
 from gpu_kernels.pool import VALUE, Pool, Rank, ranks_below
 
@@ -71,7 +71,7 @@ def _least(
         priority = dgl.priority(memory.value[nth(slot.place)], lost)
         importance, m = np.float64(slot.importance), np.float64(slot.m)
     else:
-        at = ranks.least(memory, keys)
+        at = tournament.least(memory)
         slot = memory.slots[nth(at)]
         priority = np.float64(slot.priority)
         if rules.ties_by_importance:
@@ -100,7 +100,7 @@ def _drop(
     elif rules.structure == _DECAY:
         decay.take_out(memory, keys, at)
     else:
-        ranks.take_out(memory, keys)
+        ranks.take_out(memory)
     remove(memory, keys, side, at)
 
 
@@ -161,8 +161,9 @@ def _replace(
             memory, keys, side, at, key, now, row, seq, importance, value, m, priority
         )
     return ranks.replace(
-        memory, keys, side, rules.ties_by_importance, key, now, row, seq, importance, priority, m
-    )
+        memory, keys, side, at, rules.ties_by_importance, key, now, row, seq, importance, priority,
+        m,
+    )  # fmt: skip
 
 
 @kernel
@@ -175,8 +176,8 @@ def _is_last(rules: ReplayRules, memory: Memory, rank: Rank, side: Integer, now:
         return decay.ranks_last(
             memory, rank.priority, rank.importance, rank.m, rank.seq, _lost(rules, side, now)
         )
-    if rules.structure == _STATIC and memory.n[HEAP] > 0:
-        return precedes(rank.priority, rank.importance, rank.m, rank.seq, memory.heap[0])
+    if rules.structure == _STATIC and not tournament.is_empty(memory):
+        return tournament.precedes_all(memory, rank.priority, rank.importance, rank.m, rank.seq)
     return False
 
 
@@ -191,9 +192,9 @@ def _are_worth_more(
     known, priority, importance = False, 0.0, 0.0
     if rules.structure == _DECAY:
         known, priority, importance = decay.floor(memory, _lost(rules, side, now))
-    elif rules.structure == _STATIC and memory.n[HEAP] > 0:
-        top = memory.heap[0]
-        known, priority, importance = True, np.float64(top.priority), np.float64(top.importance)
+    elif rules.structure == _STATIC and not tournament.is_empty(memory):
+        top = memory.tree[1]
+        known, priority, importance = True, number(top.priority), number(top.importance)
     if not known or (priority <= 0.0 and not pool.by_importance):
         return False
     at = _class_of(pool, side, priority, importance, np.int64(0))

@@ -1,11 +1,11 @@
-"""Heaps of ranks: static priorities and DGL's, and retention plans.
+"""Admission by ranks that stay: static priorities, and retention plans; and what DGL shares.
 
-A heap is cleaned of expired tuples as they surface. Admission O(log K). Also serves policies that
-are re-ranked every instant, whose heap is rebuilt.
+Admission O(log K). Also serves policies that are re-ranked every instant, whose tournament is
+played anew.
 
 A plan gives every tuple the number of the lane's instant at whose step 5 it leaves: its own for
 one that is never admitted, infinity for one that stays until its expiry. The residents with an
-instant to leave at are in a heap by it; no priority is computed.
+instant to leave at are ranked by it; no priority is computed.
 """
 
 from __future__ import annotations
@@ -15,39 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.policies import Structure, dgl
-from engine.replay import decay
-from engine.replay.heap import drop_at, heapify, precedes, rise, sink, without_gone
-from engine.replay.layout import COUNT, HEAP, OLDEST, Arrivals, Memory, ReplayRules
+from engine.replay import decay, tournament
+from engine.replay.layout import COUNT, Arrivals, Memory, ReplayRules
 from engine.replay.memory import insert, remove
-from engine.runtime.jit import NONE, Floats, Integer, Records, kernel, nth
-
-_SLOTS = np.int64(NONE)
-_TOP = np.int64(0)
-
-
-@kernel
-def rebuild(memory: Memory, keys: Records) -> None:
-    """Rebuild the heap without the entries of tuples that are gone."""
-    memory.n[HEAP] = without_gone(memory.heap, memory.n[HEAP], memory.slots, keys)
-
-
-@kernel
-def rank_residents(memory: Memory, keys: Records, by_importance: bool) -> None:
-    """Rebuild the heap from the residents' present priorities. O(K)."""
-    heap = memory.heap
-    n = 0
-    at = memory.n[OLDEST]
-    while at != NONE:
-        slot = memory.slots[nth(at)]
-        heap[nth(n)].priority = slot.priority
-        heap[nth(n)].importance = slot.importance if by_importance else 0.0
-        heap[nth(n)].m = slot.m if by_importance else 0.0
-        heap[nth(n)].seq = slot.seq
-        heap[nth(n)].what = at
-        n += 1
-        at = slot.newer
-    memory.n[HEAP] = n
-    heapify(heap, n, keys)
+from engine.runtime.jit import Floats, Integer, Records, kernel, nth
+from engine.runtime.ordinals import number
 
 
 @kernel
@@ -56,32 +28,17 @@ def put(
     row: Integer, seq: Integer, importance: float, priority: float, m: float,
 ) -> Integer:  # fmt: skip
     """Admit an arrival, for which there is room, and return its slot. O(log K)."""
-    heap, n = memory.heap, memory.n
     tie_importance = importance if by_importance else 0.0
     tie_m = m if by_importance else 0.0
     at = insert(memory, keys, side, key, ts, row, seq, importance, priority, m)
-    if n[HEAP] == heap.size:
-        rebuild(memory, keys)
-    rise(heap, n[HEAP], _TOP, priority, tie_importance, tie_m, seq, at, keys, _SLOTS)
-    n[HEAP] += 1
+    tournament.enter(memory, at, priority, tie_importance, tie_m, seq)
     return at
 
 
 @kernel
-def least(memory: Memory, keys: Records) -> Integer:
-    """Return the slot of least rank, which is then at the top of the heap. O(log K) amortised."""
-    heap, n = memory.heap, memory.n
-    while memory.slots[nth(heap[0].what)].seq != heap[0].seq:
-        drop_at(heap, n[HEAP], _TOP, keys, _SLOTS)
-        n[HEAP] -= 1
-    return np.int64(heap[0].what)
-
-
-@kernel
-def take_out(memory: Memory, keys: Records) -> None:
-    """Take the top out of the heap. O(log K)."""
-    drop_at(memory.heap, memory.n[HEAP], _TOP, keys, _SLOTS)
-    memory.n[HEAP] -= 1
+def take_out(memory: Memory) -> None:
+    """Take the least, as `tournament.least` has found it, out of the ranks. O(log K)."""
+    tournament.vacate(memory, tournament.first(memory)[0])
 
 
 @kernel
@@ -91,34 +48,27 @@ def admit(
     m: float,
 ) -> None:  # fmt: skip
     """Admit an arrival if the memory has room or its rank is above the least. O(log K)."""
-    heap = memory.heap
-    n = memory.n
     tie_importance = importance if by_importance else 0.0
     tie_m = m if by_importance else 0.0
-    if n[COUNT] < budget:
+    if memory.n[COUNT] < budget:
         put(memory, keys, side, by_importance, key, ts, row, seq, importance, priority, m)
         return
-    if budget == 0 or precedes(priority, tie_importance, tie_m, seq, heap[0]):
-        return  # what ranks below the top ranks below all, though the top's tuple may be gone
-    least(memory, keys)
-    if precedes(priority, tie_importance, tie_m, seq, heap[0]):
+    if budget == 0 or tournament.precedes_all(memory, priority, tie_importance, tie_m, seq):
+        return  # what ranks below the first ranks below all, though the first may be gone
+    at = tournament.least(memory)
+    if tournament.precedes_all(memory, priority, tie_importance, tie_m, seq):
         return
-    replace(memory, keys, side, by_importance, key, ts, row, seq, importance, priority, m)
+    replace(memory, keys, side, at, by_importance, key, ts, row, seq, importance, priority, m)
 
 
 @kernel
 def replace(
-    memory: Memory, keys: Records, side: Integer, by_importance: bool, key: Integer, ts: Integer,
-    row: Integer, seq: Integer, importance: float, priority: float, m: float,
+    memory: Memory, keys: Records, side: Integer, at: Integer, by_importance: bool, key: Integer,
+    ts: Integer, row: Integer, seq: Integer, importance: float, priority: float, m: float,
 ) -> Integer:  # fmt: skip
-    """Admit an arrival in the place of the least, as `least` has found it; return its slot."""
-    heap = memory.heap
-    tie_importance = importance if by_importance else 0.0
-    tie_m = m if by_importance else 0.0
-    remove(memory, keys, side, heap[0].what)
-    at = insert(memory, keys, side, key, ts, row, seq, importance, priority, m)
-    sink(heap, memory.n[HEAP], _TOP, priority, tie_importance, tie_m, seq, at, keys, _SLOTS)
-    return at
+    """Admit an arrival in the place of the least, in slot `at`, which is its slot then."""
+    remove(memory, keys, side, at)
+    return put(memory, keys, side, by_importance, key, ts, row, seq, importance, priority, m)
 
 
 _STATIC, _DECAY = int(Structure.STATIC), int(Structure.DECAY)
@@ -178,12 +128,12 @@ class RetentionPlan(NamedTuple):
 @kernel
 def release(memory: Memory, keys: Records, side: Integer, instant: Integer) -> None:
     """Drop the residents that leave at this instant, except those whose facts have ended."""
-    n, heap = memory.n, memory.heap
-    while n[HEAP] > 0 and heap[0].priority <= np.float64(instant):
-        at, seq = heap[0].what, heap[0].seq
-        drop_at(heap, n[HEAP], _TOP, keys, _SLOTS)
-        n[HEAP] -= 1
-        if memory.slots[nth(at)].seq == seq:
+    while not tournament.is_empty(memory) and (
+        number(memory.tree[1].priority) <= np.float64(instant)
+    ):
+        at, there = tournament.first(memory)
+        tournament.vacate(memory, at)
+        if there:
             remove(memory, keys, side, at)
 
 
@@ -197,7 +147,4 @@ def admit_planned(
         return
     at = insert(memory, keys, side, key, ts, row, seq, importance, leaves, 0.0)
     if leaves < np.inf:
-        if memory.n[HEAP] == memory.heap.size:
-            rebuild(memory, keys)
-        rise(memory.heap, memory.n[HEAP], _TOP, leaves, 0.0, 0.0, seq, at, keys, _SLOTS)
-        memory.n[HEAP] += 1
+        tournament.enter(memory, at, leaves, 0.0, 0.0, seq)

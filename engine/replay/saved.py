@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.policies import Structure
-from engine.replay import layout
+from engine.replay import layout, tournament
 from engine.replay.age_groups import build_trees
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Memory
@@ -127,6 +127,8 @@ class SavedReplay(LaneReplay):
             _fill(memory.free[unused:], state, f"{side}_free")
             if self._structure is Structure.VALUED:
                 build_trees(memory)
+            if memory.tree.size:
+                tournament.rank(memory, self.rules.ties_by_importance)
             window.ts = np.array(state[f"{side}_window_ts"], np.int64)
             window.key = np.array(state[f"{side}_window_key"], np.int32)
         if self._estimate is not None:
@@ -163,7 +165,7 @@ def _held(memory: Memory, structure: Structure) -> State:
         "heap": int(n[layout.HEAP]), "zero": int(n[layout.ZERO]), "log": int(n[layout.LOGGED]),
     }  # fmt: skip
     own = {name: getattr(memory, name)[: used.get(name)] for name in _changing(structure)}
-    if structure in (Structure.STATIC, Structure.DECAY, Structure.SAMPLED):
+    if structure is Structure.DECAY:
         for name, counter in (("heap", layout.HEAP), ("zero", layout.ZERO)):
             own[name] = _live(own[name], memory)
             n[counter] = own[name].size
