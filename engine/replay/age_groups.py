@@ -16,7 +16,7 @@ from engine.replay.arrival_log import append, compact, first_live, forget
 from engine.replay.layout import LOGGED, Memory
 from engine.replay.range_minima import NOTHING, WIDTH
 from engine.runtime.jit import NONE, Floats, Integer, Ints, Records, kernel, nth, outlined
-from gpu_kernels.portable import portable
+from engine.runtime.ordinals import number, ordered
 
 _LEAST, _VALUE, _LOWEST, _FIRST, _EDGE, _DUE = range(6)
 """Rows of `Memory.runs`. By state and bucket: the place of the least, its value and its priority,
@@ -49,19 +49,6 @@ def rank_by(memory: Memory, table: Floats) -> None:
     best: Records = table[groups]
     memory.runs[_LOWEST, groups] = ordered(yield_.priority(values, best))
     memory.runs[_EDGE, table.size // 2] = NONE
-
-
-@portable
-def ordered(number: float) -> Integer:
-    """Return an integer that is greater for a greater number. NaN is not allowed."""
-    bits = np.float64(number + 0.0).view(np.int64)  # + 0.0: there is one zero
-    return bits ^ ((bits >> 63) & NOTHING)
-
-
-@portable
-def number(order: Integer) -> float:
-    """Return the number of which `ordered` made an integer."""
-    return np.int64(order ^ ((order >> 63) & NOTHING)).view(np.float64)
 
 
 _ordered, _number = kernel(ordered), kernel(number)

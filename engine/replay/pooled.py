@@ -15,7 +15,7 @@ from engine.replay.layout import COUNT, Arrivals, Memory, ReplayRules
 from engine.replay.memory import remove
 from engine.replay.pool import note_class
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth, outlined
-from engine.runtime.ordinals import number
+from engine.runtime.ordinals import numbered
 from gpu_kernels import pool as shared
 from gpu_kernels.pool import VALUE, Pool, Rank, ranks_below
 
@@ -194,7 +194,7 @@ def _are_worth_more(
         known, priority, importance = decay.floor(memory, _lost(rules, side, now))
     elif rules.structure == _STATIC and not tournament.is_empty(memory):
         top = memory.tree[1]
-        known, priority, importance = True, number(top.priority), number(top.importance)
+        known, priority, importance = True, numbered(top.priority), numbered(top.importance)
     if not known or (priority <= 0.0 and not pool.by_importance):
         return False
     at = _class_of(pool, side, priority, importance, np.int64(0))

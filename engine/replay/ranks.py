@@ -19,7 +19,7 @@ from engine.replay import decay, tournament
 from engine.replay.layout import COUNT, Arrivals, Memory, ReplayRules
 from engine.replay.memory import insert, remove
 from engine.runtime.jit import Floats, Integer, Records, kernel, nth
-from engine.runtime.ordinals import number
+from engine.runtime.ordinals import numbered
 
 
 @kernel
@@ -129,7 +129,7 @@ class RetentionPlan(NamedTuple):
 def release(memory: Memory, keys: Records, side: Integer, instant: Integer) -> None:
     """Drop the residents that leave at this instant, except those whose facts have ended."""
     while not tournament.is_empty(memory) and (
-        number(memory.tree[1].priority) <= np.float64(instant)
+        numbered(memory.tree[1].priority) <= np.float64(instant)
     ):
         at, there = tournament.first(memory)
         tournament.vacate(memory, at)

@@ -1,7 +1,7 @@
-"""Floating-point numbers as unsigned integers in the same order.
+"""Numbers as integers in the same order, and several of them as one long integer.
 
-Several of them in a row are one long number, so that two rows are compared, first by first, without
-a jump: a machine subtracts the words, lowest first, and the last borrow is the answer.
+A rank is several numbers, of which the first to differ decides. As unsigned words they are compared
+without a jump: a machine subtracts the words, lowest first, and the last borrow is the answer.
 """
 
 from __future__ import annotations
@@ -11,29 +11,46 @@ from typing import Any
 import numpy as np
 
 from engine.runtime.compilation.deferred import Intrinsic
+from engine.runtime.jit import FOREVER, Integer, kernel, nth
+from gpu_kernels.portable import portable
 
-_SIGN = 1 << 63
+_BELOW_SIGN = np.int64(FOREVER)
+_SIGN = np.uint64(1 << 63)
 LAST = np.uint64(2**64 - 1)
 """Behind the ordinals of all numbers."""
 
 
-def _ordinal(value: float) -> np.uint64:
-    bits = int(np.float64(value + 0.0).view(np.uint64))
-    return np.uint64(bits ^ (2**64 - 1 if bits & _SIGN else _SIGN))
+@portable
+def ordered(number: float) -> Integer:
+    """Return an integer that is greater for a greater number. NaN is not allowed."""
+    bits = np.float64(number + 0.0).view(np.int64)  # + 0.0: there is one zero
+    return bits ^ ((bits >> 63) & _BELOW_SIGN)
 
 
-def _number(ordinal: Any) -> float:  # noqa: ANN401 - numba's
-    word = int(ordinal)
-    return float(np.uint64(word ^ (_SIGN if word & _SIGN else 2**64 - 1)).view(np.float64))
+@portable
+def number(order: Integer) -> float:
+    """Return the number of which `ordered` made an integer."""
+    return np.int64(order ^ ((order >> 63) & _BELOW_SIGN)).view(np.float64)
+
+
+_ordered, _number = kernel(ordered), kernel(number)
+
+
+@kernel
+def ordinal(number: float) -> Integer:
+    """Return a uint64 that is greater for a greater number. NaN is not allowed."""
+    return nth(_ordered(number)) ^ _SIGN
+
+
+@kernel
+def numbered(ordinal: Integer) -> float:
+    """Return the number of an ordinal; that of `LAST` is NaN."""
+    return _number(np.int64(ordinal ^ _SIGN))
 
 
 def _precede(*words: Any) -> bool:  # noqa: ANN401 - numba's
     return words[:4] < words[4:]
 
 
-ordinal = Intrinsic("ordinal", _ordinal)
-"""Return a float64 as a uint64: less where it is less, equal where it is equal, as 0.0 and -0.0."""
-number = Intrinsic("number", _number)
-"""Return the float64 of an ordinal; that of `LAST` is NaN."""
 precede = Intrinsic("precede", _precede)
 """Return whether the first four of eight uint64 are less than the last four, the first first."""

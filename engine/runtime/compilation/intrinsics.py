@@ -127,34 +127,6 @@ def _reaching(_typing_context: Any, values: Any, begin: Any, least: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _ordinal(_typing_context: Any, value: Any) -> Any:  # noqa: ANN401 - numba's
-    if value != types.float64:
-        return None
-
-    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:  # noqa: ANN401
-        bits = builder.bitcast(builder.fadd(args[0], args[0].type(0.0)), ir.IntType(64))
-        flipped = builder.or_(builder.ashr(bits, bits.type(63)), bits.type(_SIGN))
-        return builder.xor(bits, flipped)
-
-    return types.uint64(value), codegen
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _number(_typing_context: Any, word: Any) -> Any:  # noqa: ANN401 - numba's
-    if word != types.uint64:
-        return None
-
-    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:  # noqa: ANN401
-        word = args[0]
-        below = builder.not_(builder.ashr(word, word.type(63)))
-        return builder.bitcast(
-            builder.xor(word, builder.or_(below, word.type(_SIGN))), ir.DoubleType()
-        )
-
-    return types.float64(word), codegen
-
-
-@intrinsic  # type: ignore[untyped-decorator]
 def _precede(
     _typing_context: Any, a: Any, b: Any, c: Any, d: Any, p: Any, q: Any, r: Any, s: Any  # noqa: ANN401
 ) -> Any:  # noqa: ANN401 # fmt: skip
@@ -174,10 +146,7 @@ def _precede(
     return types.boolean(*[types.uint64] * 8), codegen
 
 
-_SIGN = 1 << 63
 _KNOWN = {
-    "ordinal": _ordinal,
-    "number": _number,
     "precede": _precede,
     "prefetch": _prefetch,
     "population": _population,
