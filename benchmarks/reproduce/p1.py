@@ -590,7 +590,7 @@ EXPERIMENTS = (
             "P1's text ranks DIMPPROB second and PROB behind SIMPPROB, its table DIMPPROB fourth, "
             "behind PROB. Here the text's order appears with match counts in memory; PROB is ahead "
             "of DIMPPROB only if importance falls with frequency, and then of SIMPPROB, too. "
-            "Times: static priorities change no heap after admission here, and DIMPPROB reranks a "
+            "Times: static priorities change no rank after admission here, and DIMPPROB reranks a "
             "key's tuples only when its count changes."
         ),
     ),
