@@ -15,7 +15,7 @@ class Structure(IntEnum):
     """The data structure by which the CPU finds the resident of least rank."""
 
     STATIC = 0
-    """Priorities never change: a heap."""
+    """Priorities never change: a tournament."""
     KEYED = 1
     """Tuples of one key change together: a heap of keys, each with a heap of its tuples."""
     DECAY = 2
@@ -27,9 +27,9 @@ class Structure(IntEnum):
     PLANNED = 5
     """No policy's: a plan says when each tuple leaves."""
     VALUED = 6
-    """A value of the tuple's own times a table by age: heaps of values, one for each age bucket."""
+    """A value of the tuple's own times a table by age: trees of minima by arrival."""
     SAMPLED = 7
-    """A priority that comes with the tuple, drawn from its size, or none at all: a heap."""
+    """A priority that comes with the tuple, drawn from its size, or none at all: a tournament."""
 
 
 class ValueKind(StrEnum):
