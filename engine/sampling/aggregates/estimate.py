@@ -14,6 +14,7 @@ from engine.sampling.aggregates import layout
 from engine.sampling.aggregates.intervals import REASONS, estimates
 from engine.sampling.aggregates.layout import GroupIds
 from engine.sampling.aggregates.spec import AggregateSpec
+from engine.sampling.aggregates.units import add_rows
 from engine.sampling.lost import ALWAYS, meets
 
 CONFIDENCE = 0.95
@@ -62,16 +63,17 @@ def combine(
         cells.list_windows(spec.windows.windows(*span))
     sums = cells.summed(tables)
     known = cells.known(lost, span)
-    found = estimates(spec.function, sums, confidence, cells.pools(), known).above(cells.shift)
+    found = estimates(spec.function, sums, confidence, cells.pools(), known)
     columns = cells.named()
     columns |= {name: _nullable(part) for name, part in zip(found._fields, found[:4], strict=False)}
     columns["no_interval"] = pa.array([REASONS[code] for code in found.reason], pa.string())
     for at, name in ((layout.ROWS, "rows"), (layout.CLUSTERS, "clusters")):
         columns[name] = pa.array(sums[:, at].astype(np.int64))
     if exact is not None:
-        truth = estimates(spec.function, cells.summed(exact), confidence).estimate + cells.shift
-        slack = _ROUNDING * np.abs(truth)
-        within = (found.low <= truth + slack) & (truth - slack <= found.high)
+        truth = estimates(spec.function, cells.summed(exact), confidence).estimate
+        finite = np.where(np.isfinite(truth), truth, np.nan)
+        slack = _ROUNDING * np.abs(finite)
+        within = (found.low <= finite + slack) & (finite - slack <= found.high)
         columns["exact"] = _nullable(truth)
         columns["covered"] = pa.array(within, mask=np.isnan(found.low) | np.isnan(truth))
     return in_order(pa.table(columns), len(spec.by) + 1)
@@ -90,9 +92,6 @@ class _Cells:
         self._groups = GroupIds([tables[0].schema.field(name).type for name in self._names])
         for table in tables:
             self._ids(table)
-        shifts = [table.column(layout.SHIFT)[0].as_py() for table in tables if table.num_rows]
-        self.shift: float = shifts[0] if shifts else 0.0
-        """What stands missing from all averages' values."""
 
     def _ids(self, table: pa.Table) -> NDArray[np.int32]:
         return self._groups.intern([table.column(name) for name in self._names], table.num_rows)
@@ -103,14 +102,12 @@ class _Cells:
         self._groups.intern([numbers], len(windows))
 
     def summed(self, tables: list[pa.Table]) -> Floats:
-        """Return the sums of every cell over some of the tables: (cells, 28) float64."""
+        """Return the sums of every cell over some of the tables: (cells, 30) float64."""
         sums = np.zeros((len(self._groups.values()[0]), len(layout.SUMS)))
         for table in tables:
             ids = self._ids(table)  # each once in a table
             part = np.column_stack([table.column(name).to_numpy() for name in layout.SUMS])
-            by = table.column(layout.SHIFT).to_numpy() - self.shift
-            with np.errstate(all="ignore"):  # what is not finite has no interval
-                sums[ids] += layout.moved(part, by) if np.any(by) else part
+            add_rows(sums, ids.astype(np.int64), part)
         return sums
 
     def known(self, lost: Ints, span: tuple[int, int] | None) -> NDArray[np.bool_]:

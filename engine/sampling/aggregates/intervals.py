@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.scipy_late import gammainccinv, gammaincinv, ndtr, ndtri, stdtrit
 from engine.sampling.aggregates import layout as at
+from engine.sampling.aggregates.units import moved, units
 
 _ROUNDING = 1e-9
 """What is left of a total when a part is taken away says nothing below this share of it."""
@@ -51,6 +52,7 @@ REASONS = (
     "no output was sampled by chance",
     "the sampled values do not vary",
     "a value is not finite",
+    "what was sampled by chance adds up to 0",
 )
 """Why there is no interval, by `Estimates.reason`."""
 
@@ -64,12 +66,6 @@ class Estimates(NamedTuple):
     standard_error: Floats
     reason: NDArray[np.int8]
     """int8. Index into `REASONS`; 0 where there is an interval."""
-
-    def above(self, shift: float) -> Estimates:
-        """Return the estimates of values that are greater by `shift`."""
-        return self._replace(
-            estimate=self.estimate + shift, low=self.low + shift, high=self.high + shift
-        )
 
 
 class Moments(NamedTuple):
@@ -99,7 +95,7 @@ def estimates(
     Parameters
     ----------
     function : {"sum", "count", "avg"}
-    sums : (n, 28) float64
+    sums : (n, 30) float64
         By `engine.sampling.aggregates.layout.SUMS`.
     confidence : float
         Share of intervals that are to cover, between 0 and 1.
@@ -116,7 +112,7 @@ def estimates(
 
     >>> sums = np.zeros((1, len(at.SUMS)))
     >>> sums[0, : at.THIRD + 4] = [100, 100, *[900] * 3, *[81_000] * 6, 1000, *[9000] * 4]
-    >>> sums[0, at.COV :] = [*[8100] * 4, 9, 810, 90, 90, 10, 10, 10, 10]
+    >>> sums[0, at.COV : at.SHIFT] = [*[8100] * 4, 9, 810, 90, 90, 10, 10, 10, 10]
     >>> [round(float(part[0]), 1) for part in estimates("count", sums, 0.95)[:4]]
     [100.0, 43.1, 201.0, 30.0]
     """
@@ -131,20 +127,23 @@ def estimates(
         own = Moments(*(np.where(varies, part, 0.0) for part in own))
         down, up = _around(own, np.where(varies, spread, 0.0), level, pools)
         far_down, far_up, told = reach(sums, own, level, pools, average=average)
-        down, up = np.where(varies, down, far_down), np.where(varies, up, far_up)
+        unit = units(sums)
+        down, up = np.where(varies, down * unit, far_down), np.where(varies, up * unit, far_up)
+        middle = middle * unit
         low, high = middle - down / number, middle + up / number
         if not average:
             low, high = _beyond_what_was_seen(sums, low, high)
-        error = np.sqrt(own.v) / number
-        seen = sums[:, at.SEEN] / rows if average else sums[:, at.SEEN]
-    exact = np.zeros(len(sums), np.bool_) if known is None else known
-    middle = np.where(exact, seen, middle)
-    low, high = (np.where(exact, middle, bound) for bound in (low, high))
-    error = np.where(exact, 0.0, np.where(varies, error, np.nan))
+        error = np.sqrt(own.v) * unit / number
+        seen = sums[:, at.SEEN] * unit / (rows if average else 1.0)
+        exact = np.zeros(len(sums), np.bool_) if known is None else known
+        middle = np.where(exact, seen, middle)
+        low, high = (np.where(exact, middle, bound) for bound in (low, high))
+        error = np.where(exact, 0.0, np.where(varies, error, np.nan))
+        middle, low, high = (part + sums[:, at.SHIFT] for part in (middle, low, high))
     reason = np.select(
         [np.isnan(middle) & (rows == 0), ~np.isfinite(middle), exact, varies | told],
         [1, 4, 0, np.where(np.isfinite(low) & np.isfinite(high), 0, 4)],
-        3 if average else 2,
+        3 if average else np.where(sums[:, at.CHANCE] > 0, 5, 2),
     ).astype(np.int8)
     some = reason == 0
     low, high, error = (np.where(some, part, np.nan) for part in (low, high, error))
@@ -158,7 +157,7 @@ def _moments(s: Floats) -> Moments:
 
 def _residuals(s: Floats, r: Floats) -> Moments:
     """Return the moments of what is left of the values, less their average r."""
-    found = _moments(at.moved(s, -r))
+    found = _moments(moved(s, -r))
     v = np.where(found.v > _NOTHING * (s[:, at.V_YY] + r * r * s[:, at.V_11]), found.v, 0.0)
     share = s[:, at.SQUARES_1] / (s[:, at.S_1] * s[:, at.S_1])
     v = np.where(share < 1 - _ROUNDING, v, 0.0)  # else it is a single cluster
@@ -173,6 +172,15 @@ def _rest(numbers: Ints, parts: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     total = np.column_stack([np.bincount(pool, part) for part in parts.T])[pool]
     rest = total - parts
     return rest, rest[:, 0] > _ROUNDING * total[:, 0]
+
+
+def _greatest(numbers: Ints, parts: Floats) -> Floats:
+    """Return the greatest number in each row's pool, 1 where that is 0: (n,) float64."""
+    pool = np.unique(numbers, return_inverse=True)[1]
+    found = np.zeros(parts.size)
+    np.maximum.at(found, pool, parts)
+    found[found == 0] = 1.0
+    return np.asarray(found[pool])
 
 
 def _around(
@@ -228,6 +236,8 @@ def reach(
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Return how far an interval reaches down and up where nothing varies, and where that is known.
 
+    In units of 1.
+
     When no event is observed, the interval of a count reaches up to t^2, 3.84 at 95 % (Wilson's).
     So a sum may lack t^2 u, where u is the typical weighted value of a cluster of other windows:
     upwards if values are above 0, downwards if they are below, both ways if there are both.
@@ -238,16 +248,19 @@ def reach(
     if not average:
         size, value = sums[:, at.RANDOM_SIZE], sums[:, at.RANDOM_V]
     columns = [own.v, own.squares, size, value, sums[:, at.RANDOM_Y]]
+    degrees = np.array([2, 4, 0, 2, 1] if average else [2, 4, 1, 2, 1])
     parts = np.column_stack(columns)
     parts = np.where(np.all(np.isfinite(parts), axis=1, keepdims=True), parts, 0.0)
+    unit = np.where(parts.any(axis=1), units(sums), 0.0)
     for numbers in reversed(pools):
-        rest, known = _rest(numbers, parts)
+        common = _greatest(numbers, unit)
+        rest, known = _rest(numbers, parts * (unit / common)[:, None] ** degrees)
         v, squares, size, value, signed = rest.T
         n = v * v / squares
         sign = np.zeros(len(sums)) if average else np.clip(signed / size, -1.0, 1.0)
         typical = np.sqrt(value / size) if average else value / size
         t = stdtrit(np.maximum((1 + sign * sign) * n, 1.0), level)
-        far = np.where(known, t * t * typical, 0.0)
+        far = np.where(known, t * t * typical * common, 0.0)
         down = np.where(known, np.where(sign < 1 - _ROUNDING, far, 0.0), down)
         up = np.where(known, np.where(sign > _ROUNDING - 1, far, 0.0), up)
         told |= known
@@ -256,7 +269,7 @@ def reach(
 
 def _beyond_what_was_seen(s: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Return bounds that do not exclude the sampled outputs, where values have one sign."""
-    seen, size = s[:, at.SEEN], s[:, at.SEEN_SIZE]
+    seen, size = s[:, at.SEEN] * units(s), s[:, at.SEEN_SIZE] * units(s)
     if np.all(seen == size):
         return np.maximum(low, seen), high
     return (low, np.minimum(high, seen)) if np.all(seen == -size) else (low, high)

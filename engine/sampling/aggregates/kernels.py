@@ -14,6 +14,13 @@ import numpy as np
 from engine.runtime.jit import Floats, Ints, jit, kernel
 from engine.sampling.aggregates import layout as at
 from engine.sampling.aggregates.layout import ClusterSlots, Partials, Results, SampledRows
+from engine.sampling.aggregates.units import (
+    add_sums,
+    copy_row,
+    raise_to,
+    shift_cluster,
+    standing,
+)
 
 DONE, MORE_PARTIALS, MORE_RESULTS = range(3)
 PARTIALS, BEGIN, RESULTS, PANE, WINDOW, ROW = range(6)
@@ -43,7 +50,15 @@ def add_output(s: Floats, i: int, y: float, w: float) -> None:
 
 @kernel
 def merge(m: Floats, i: int, s: Floats, j: int) -> None:
-    """Add a later span of time of one cluster to the spans before it."""
+    """Add a later span of time of one cluster, which is scratch, to the spans before it."""
+    if s[j, at.C_ROWS] == 0.0:
+        return
+    if m[i, at.C_ROWS] == 0.0:
+        copy_row(m, i, s, j)
+        return
+    shift_cluster(s, j, m[i, at.SHIFT])
+    raise_to(m, i, s[j, at.LEVEL], at.C_DEGREES)
+    raise_to(s, j, m[i, at.LEVEL], at.C_DEGREES)
     m[i, at.C_VYY] += s[j, at.C_VYY] + 2.0 * m[i, at.C_AY] * s[j, at.C_SY]
     m[i, at.C_VY1] += s[j, at.C_VY1] + m[i, at.C_AY] * s[j, at.C_S1] + m[i, at.C_A1] * s[j, at.C_SY]
     m[i, at.C_V11] += s[j, at.C_V11] + 2.0 * m[i, at.C_A1] * s[j, at.C_S1]
@@ -93,6 +108,26 @@ def fold(r: Floats, i: int, sy: float, s1: float, vyy: float, vy1: float, v11: f
 
 
 @kernel
+def fold_cluster(r: Floats, i: int, s: Floats, j: int, counted: bool) -> None:
+    """Add a whole cluster, which is scratch, to the sums of its window and group."""
+    if s[j, at.C_ROWS] == 0.0:
+        return
+    if r[i, at.ROWS] == 0.0:
+        r[i, at.SHIFT] = s[j, at.SHIFT]
+    shift_cluster(s, j, r[i, at.SHIFT])
+    raise_to(r, i, s[j, at.LEVEL], at.DEGREES)
+    raise_to(s, j, r[i, at.LEVEL], at.C_DEGREES)
+    fold(
+        r, i, s[j, at.C_SY], s[j, at.C_S1], s[j, at.C_VYY], s[j, at.C_VY1], s[j, at.C_V11]
+    )  # fmt: skip
+    r[i, at.SEEN] += s[j, at.C_SEEN]
+    r[i, at.SEEN_SIZE] += s[j, at.C_SIZE]
+    r[i, at.ROWS] += s[j, at.C_ROWS]
+    if counted:
+        r[i, at.CLUSTERS] += 1.0
+
+
+@kernel
 def result_row(results: Results, window: int, group: int, n: int) -> tuple[int, int]:
     """Return the row of a group in a window, and how many rows there are now."""
     row = results.of_group[group]
@@ -116,36 +151,23 @@ def _close(
     touched = 0
     for i in range(begin, end):
         slot = partials.slot[i]
+        copy_row(partials.merged, touched, partials.sums, i)
         if independent:
             row, n = result_row(results, window, slot, n)
-            for c in range(results.sums.shape[1]):
-                results.sums[row, c] += partials.sums[i, c]
+            add_sums(results.sums, row, partials.merged, touched)
             continue
         m = slots.touched[slot]
         if m < 0:
-            m = touched
-            slots.touched[slot] = m
-            for c in range(partials.sums.shape[1]):
-                partials.merged[m, c] = partials.sums[i, c]
-            partials.order[m] = slot
+            slots.touched[slot] = touched
+            partials.order[touched] = slot
             touched += 1
         else:
-            merge(partials.merged, m, partials.sums, i)
+            merge(partials.merged, m, partials.merged, touched)
     for m in range(touched):
         slot = partials.order[m]
         slots.touched[slot] = -1
         row, n = result_row(results, window, slots.group[slot], n)
-        s = partials.merged
-        if s[m, at.C_ROWS] > 0.0:
-            fold(
-                results.sums, row, s[m, at.C_SY], s[m, at.C_S1],
-                s[m, at.C_VYY], s[m, at.C_VY1], s[m, at.C_V11],
-            )  # fmt: skip
-            results.sums[row, at.SEEN] += s[m, at.C_SEEN]
-            results.sums[row, at.SEEN_SIZE] += s[m, at.C_SIZE]
-            results.sums[row, at.ROWS] += s[m, at.C_ROWS]
-            if slots.counted[slot]:
-                results.sums[row, at.CLUSTERS] += 1.0
+        fold_cluster(results.sums, row, partials.merged, m, slots.counted[slot])
     for row in range(first, n):
         results.of_group[results.group[row]] = -1
     return n
@@ -171,26 +193,30 @@ def partial_of(slot: int, pane: int, partials: Partials, slots: ClusterSlots, n:
 
 
 @kernel
-def add_row(rows: SampledRows, i: int, partials: Partials, j: int, independent: bool) -> None:
+def add_row(
+    rows: SampledRows, i: int, partials: Partials, j: int, average: bool, independent: bool
+) -> None:
     """Add an output to its partial."""
     if not rows.valid[i]:
         return
-    y, w = rows.value[i], rows.weight[i]
+    s, y, w = partials.sums, rows.value[i], rows.weight[i]
     if independent:
         c = (w - 1.0) * w
-        fold(partials.sums, j, y * w, w, y * y * c, y * c, c)
-        partials.sums[j, at.SEEN] += y
-        partials.sums[j, at.SEEN_SIZE] += abs(y)
-        partials.sums[j, at.ROWS] += 1.0
-        partials.sums[j, at.CLUSTERS] += 1.0
+        y = standing(s, j, y, average and s[j, at.ROWS] == 0.0, at.DEGREES)
+        fold(s, j, y * w, w, y * y * c, y * c, c)
+        s[j, at.SEEN] += y
+        s[j, at.SEEN_SIZE] += abs(y)
+        s[j, at.ROWS] += 1.0
+        s[j, at.CLUSTERS] += 1.0
     else:
-        add_output(partials.sums, j, y, w)
+        y = standing(s, j, y, average and s[j, at.C_ROWS] == 0.0, at.C_DEGREES)
+        add_output(s, j, y, w)
 
 
 @jit
 def drive(
     rows: SampledRows, partials: Partials, slots: ClusterSlots, results: Results,
-    progress: Ints, a_window: int, independent: bool, flush: bool,
+    progress: Ints, a_window: int, average: bool, independent: bool, flush: bool,
 ) -> int:  # fmt: skip
     """Add rows, closing every window that is past; with `flush` all windows at the end.
 
@@ -230,7 +256,7 @@ def drive(
             status = MORE_PARTIALS
             break
         n = max(n, j + 1)
-        add_row(rows, i, partials, j, independent)
+        add_row(rows, i, partials, j, average, independent)
         i += 1
     progress[PARTIALS], progress[BEGIN], progress[RESULTS] = n, begin, written
     progress[PANE], progress[WINDOW], progress[ROW] = pane, window, i

@@ -33,6 +33,8 @@ class AggregateState:
     Parameters
     ----------
     panes : Panes
+    average : bool
+        Whether values stand less a shift.
     grouped : bool
         Whether there is more than one group.
     independent : bool
@@ -43,15 +45,16 @@ class AggregateState:
     A *slot* is a cluster within a group; where outputs are independent, a group.
     """
 
-    def __init__(self, panes: Panes, *, grouped: bool, independent: bool) -> None:
+    def __init__(self, panes: Panes, *, average: bool, grouped: bool, independent: bool) -> None:
         self._panes = panes
+        self._average = average
         self._grouped = grouped
         self._independent = independent
         self._clusters = KeyTable()
         self._keys = KeyTable()
         none = np.empty(0, np.int64)
         self._slots = ClusterSlots(none, np.empty(0, np.bool_), none, none, none)
-        width = len(layout.SUMS) if independent else layout.C_ROWS + 1
+        width = (layout.DEGREES if independent else layout.C_DEGREES).size
         self._partials = _partials(_SMALLEST, width)
         self._results = Results(
             none, none, np.empty((0, len(layout.SUMS))), np.full(_SMALLEST, -1, np.int64)
@@ -92,7 +95,7 @@ class AggregateState:
         while True:
             status = kernels.drive(
                 rows, self._partials, self._slots, self._results, self._progress,
-                self._panes.a_window, self._independent, flush,
+                self._panes.a_window, self._average, self._independent, flush,
             )  # fmt: skip
             if status == kernels.DONE:
                 return
@@ -273,8 +276,10 @@ class _Aggregate:
     ) -> None:
         self._spec = spec
         self._groups = GroupIds([schemas[c.side].field(c.column).type for c in spec.by])
-        self._state = AggregateState(spec.windows, grouped=bool(spec.by), independent=independent)
-        self._shift: float | None = None if spec.function == "avg" else 0.0
+        self._state = AggregateState(
+            spec.windows, average=spec.function == "avg", grouped=bool(spec.by),
+            independent=independent,
+        )  # fmt: skip
         self.columns = spec.columns
 
     def add(self, out: SampledOutputs, cluster: Ints, payload: tuple[pa.Table, pa.Table]) -> None:
@@ -285,11 +290,6 @@ class _Aggregate:
             out, cluster = SampledOutputs._make(own[kept] for own in out), cluster[kept]
             payload = filtered(payload[0], kept), filtered(payload[1], kept)
         value, valid = self._values(out, payload)
-        if self._shift is None:
-            finite = value[valid & np.isfinite(value)]
-            self._shift = float(finite[0]) if finite.size else None
-        if self._shift:
-            value -= self._shift
         group = self._groups.intern(
             [payload[c.side].column(c.column) for c in self._spec.by], out.ts.size
         )
@@ -316,5 +316,4 @@ class _Aggregate:
         schema, group = layout.lane_schema(self._spec, self._groups.kinds), pa.array(results.group)
         groups = [kept.take(group) for kept in self._groups.values()]
         sums = [pa.array(np.ascontiguousarray(column)) for column in results.sums.T]
-        shift = pa.array(np.full(results.window.size, self._shift or 0.0))
-        return pa.table([pa.array(results.window), *groups, *sums, shift], schema=schema)
+        return pa.table([pa.array(results.window), *groups, *sums], schema=schema)

@@ -31,8 +31,9 @@ SUMS = (
     "chance", "random_v", "random_size", "random_y",  # of q, q V_yy, q |S_y| and q S_y
     "seen", "seen_size",  # sums over outputs of y and |y|, without weights
     "rows", "clusters",
+    "shift", "level",  # what all y stand less, and their unit (`engine.sampling.aggregates.units`)
 )  # fmt: skip
-"""Columns of a lane's table after its window and its groups: (n, 28) float64 in compiled code."""
+"""Columns of a lane's table after its window and its groups: (n, 30) float64 in compiled code."""
 
 S_Y, S_1, V_YY, V_Y1, V_11 = range(5)
 YY_YY, YY_Y1, YY_11, Y1_Y1, Y1_11, C11_11 = range(5, 11)
@@ -40,51 +41,24 @@ SQUARES_1, THIRD, COV = 11, 12, 16
 """`THIRD`, `COV`: The first of four: with y less d, THIRD is THIRD - d THIRD_1 + d^2 ..."""
 CHANCE, RANDOM_V, RANDOM_SIZE, RANDOM_Y, SEEN, SEEN_SIZE, ROWS, CLUSTERS = range(20, 28)
 
-SHIFT = "shift"
-"""The last column of a lane's table: an average's values stand there less this number of the lane,
-for the spread of what is far from 0 would be lost in the squares."""
+SHIFT, LEVEL = -2, -1
+"""The last columns of any row of sums."""
+DEGREES = np.array(
+    [1, 0, 2, 1, 0, 4, 3, 2, 2, 1, 0, 0, *2 * [3, 2, 1, 0], 0, 2, *4 * [1], *4 * [0]]
+)
+"""(30,) int64. By which power of y each of `SUMS` grows."""
 
 C_SY, C_S1, C_AY, C_A1, C_VYY, C_VY1, C_V11, C_SEEN, C_SIZE, C_ROWS = range(10)
-"""Columns of one cluster in one pane."""
+"""Columns of one cluster in one pane, before its shift and its level."""
+C_DEGREES = np.array([1, 0, 1, 0, 2, 1, 0, 1, 1, 0, 0, 0])
+"""(12,) int64. The same of them."""
 
 
 def lane_schema(spec: AggregateSpec, groups: list[pa.DataType]) -> pa.Schema:
     """Return the columns of a lane's table: the window's number, the groups' values, the sums."""
     named = [(column.name, kind) for column, kind in zip(spec.by, groups, strict=True)]
-    sums = ((name, pa.float64()) for name in (*SUMS, SHIFT))
+    sums = ((name, pa.float64()) for name in SUMS)
     return pa.schema([("window", pa.int64()), *named, *sums])
-
-
-def moved(sums: Floats, by: Floats) -> Floats:
-    """Return the sums as if `by` had been added to every value: (n, 28) float64.
-
-    All but those of absolute values and `random_`, which no average needs.
-
-    Parameters
-    ----------
-    sums : (n, 28) float64
-    by : (n,) float64
-    """
-    s, d = sums, by
-    out = sums.copy()
-    out[:, S_Y] += d * s[:, S_1]
-    out[:, SEEN] += d * s[:, ROWS]
-    out[:, V_YY] += 2 * d * s[:, V_Y1] + d**2 * s[:, V_11]
-    out[:, V_Y1] += d * s[:, V_11]
-    mixed = s[:, YY_11] + 2 * s[:, Y1_Y1]
-    out[:, YY_YY] += (
-        4 * d * s[:, YY_Y1] + 2 * d**2 * mixed + 4 * d**3 * s[:, Y1_11] + d**4 * s[:, C11_11]
-    )
-    out[:, YY_Y1] += d * mixed + 3 * d**2 * s[:, Y1_11] + d**3 * s[:, C11_11]
-    out[:, YY_11] += 2 * d * s[:, Y1_11] + d**2 * s[:, C11_11]
-    out[:, Y1_Y1] += 2 * d * s[:, Y1_11] + d**2 * s[:, C11_11]
-    out[:, Y1_11] += d * s[:, C11_11]
-    for at in (THIRD, COV):
-        once, twice, thrice = s[:, at + 1], s[:, at + 2], s[:, at + 3]
-        out[:, at] += d * once + d**2 * twice + d**3 * thrice
-        out[:, at + 1] += 2 * d * twice + 3 * d**2 * thrice
-        out[:, at + 2] += 3 * d * thrice
-    return out
 
 
 class SampledRows(NamedTuple):
@@ -130,7 +104,7 @@ class Partials(NamedTuple):
 
 
 class Results(NamedTuple):
-    """Closed windows: `window` and `group` (capacity,) int64, `sums` (capacity, 28) float64.
+    """Closed windows: `window` and `group` (capacity,) int64, `sums` (capacity, 30) float64.
 
     `of_group` is scratch: (groups,) int64, the row of each group in the window being closed, or -1.
     """

@@ -12,7 +12,7 @@ import pytest
 from aggregate_cases import LAST, SCHEMAS, Sample, asked, lane_tables, resolved, sample
 
 import engine.sampling.aggregates.lane as lane_module
-from engine.sampling.aggregates import AggregateSpec, LaneAggregates, layout, parse_aggregate
+from engine.sampling.aggregates import AggregateSpec, LaneAggregates, layout, parse_aggregate, units
 from engine.sampling.aggregates.estimate import combine
 from engine.sampling.layout import SampledOutputs
 
@@ -243,7 +243,7 @@ def test_values_moved_are_sums_moved() -> None:
         left = whole.left.set_column(0, "v", pa.array(whole.out.importance + by))
         [table] = lane_tables(spec, whole._replace(left=left), independent=False, lanes=1)
         sums.append(np.column_stack([table[name].to_numpy() for name in layout.SUMS]))
-    moved = layout.moved(sums[0], np.full(len(sums[0]), -2.5))
+    moved = units.moved(sums[0], np.full(len(sums[0]), -2.5))
     scale = np.abs(sums[0][:, :11]).max()
     np.testing.assert_allclose(moved[:, :11], sums[1][:, :11], rtol=1e-9, atol=1e-12 * scale)
 
@@ -255,3 +255,22 @@ def test_certain_values_are_covered_whatever_the_order_of_sums() -> None:
     found = combine(spec, lane_tables(spec, whole, independent=False), exact=exact, lost=NEVER)
     assert found["estimate"].to_pylist() != found["exact"].to_pylist()
     assert all(found["covered"].to_pylist())
+
+
+@pytest.mark.parametrize("independent", [False, True])
+@pytest.mark.parametrize("first", [-(2.0**63), 1e17, 1e300, 1e-300, float("nan"), float("inf")])
+def test_an_average_is_of_its_own_values_alone(first: float, independent: bool) -> None:
+    whole = sample(11, independent=independent)
+    other = np.array(whole.right["g"].to_pylist()) == "x"
+    other[0] = True
+    right = whole.right.set_column(0, "g", pa.array(np.where(other, "x", "y")))
+    values = np.where(other, first, np.random.default_rng(3).uniform(1, 100, other.size))
+    whole = whole._replace(left=whole.left.set_column(0, "v", pa.array(values)), right=right)
+    spec = resolved("avg(left.v) by right.g")
+    tables = lane_tables(spec, whole, independent=independent)
+    [found], [expected] = (
+        [row for row in combine(spec, own, exact=own).to_pylist() if row["right.g"] == "y"]
+        for own in (tables, lane_tables(spec, whole.cut(~other), independent=independent))
+    )
+    assert found["low"] is not None
+    assert found == expected

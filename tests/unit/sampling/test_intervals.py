@@ -98,6 +98,8 @@ EDGES = {
     "both signs, heavy": lambda rng, n: rng.standard_cauchy(n),
     "far from zero": lambda rng, n: 1e6 + rng.normal(0, 1, n),
     "tiny": lambda rng, n: 1e-9 * rng.random(n),
+    "a few far": lambda rng, n: np.where(rng.random(n) < 0.05, 1e17, rng.normal(0, 1, n)),
+    "of all sizes": lambda rng, n: 10.0 ** rng.uniform(-60, 60, n),
 }
 
 
@@ -107,6 +109,27 @@ def test_edges_are_the_oracle_s(edge: str, text: str) -> None:
     whole = sample(5, independent=False)
     rng = np.random.default_rng(1)
     compare(text, valued(whole, EDGES[edge](rng, whole.lane.size)), independent=False)
+
+
+@pytest.mark.parametrize("independent", [False, True])
+@pytest.mark.parametrize(
+    "text", ["sum(left.v) every 10", "avg(left.v) every 10 over 30", "avg(left.v)"]
+)
+@pytest.mark.parametrize("power", [-1000, -700, -400, -200, 200, 400, 700, 900])
+def test_intervals_are_as_large_as_the_values(power: int, text: str, independent: bool) -> None:
+    whole = sample(8, independent=independent)
+    spec = resolved(text)
+    numbers = np.random.default_rng(2).normal(5, 2, whole.lane.size)
+    ordinary, large = (
+        combine(spec, lane_tables(spec, valued(whole, own), independent=independent)).to_pylist()
+        for own in (numbers, np.ldexp(numbers, power))
+    )
+    assert any(row["low"] is not None for row in ordinary)
+    for one, other in zip(ordinary, large, strict=True):
+        assert other["no_interval"] == one["no_interval"]
+        for name in ("estimate", "low", "high", "standard_error"):
+            if one[name] is not None:
+                assert other[name] == pytest.approx(math.ldexp(one[name], power), rel=1e-9), name
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 3])
@@ -141,6 +164,10 @@ def test_reasons_are_told() -> None:
         spec = resolved(text)
         [row] = combine(spec, lane_tables(spec, certain, independent=False)).to_pylist()
         assert (row["low"], row["no_interval"]) == (None, reason)
+    zeros = valued(whole, np.zeros(whole.lane.size))
+    spec = resolved("sum(left.v)")
+    [row] = combine(spec, lane_tables(spec, zeros, independent=False)).to_pylist()
+    assert row["no_interval"] == "what was sampled by chance adds up to 0"
     broken = valued(whole, np.full(whole.lane.size, np.inf))
     [row] = combine(spec, lane_tables(spec, broken, independent=False)).to_pylist()
     assert row["no_interval"] == "a value is not finite"
