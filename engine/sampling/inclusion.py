@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.runtime.jit import Floats, Ints
-from engine.sampling.sizes import ByKey, SizeRule, tuple_sizes
+from engine.sampling.sizes import ByKey, SizeRule, rounded, tuple_sizes
 
 _DIGITS = 20
 """Significant bits by which sizes differ when a scale is sought."""
@@ -62,10 +62,8 @@ def size_table(sizes: Floats, held: Ints) -> SizeTable:
     held : (n,) int64
         Ticks for which each is unexpired, see `ticks_held`.
     """
-    mantissa, exponent = np.frexp(sizes)
-    rounded = np.ldexp(np.rint(np.ldexp(mantissa, _DIGITS)), exponent - _DIGITS)
     ones = np.ones(sizes.size, np.int64)
-    return _summed(rounded, ones, held >> _SPLIT, held & (2**_SPLIT - 1))
+    return _summed(rounded(sizes, _DIGITS), ones, held >> _SPLIT, held & (2**_SPLIT - 1))
 
 
 def added(tables: Sequence[SizeTable]) -> SizeTable:

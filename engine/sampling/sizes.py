@@ -18,6 +18,18 @@ _FLOOR = 0.1
 importance 0 count as outputs too, and must not be all but impossible to draw."""
 
 
+_LEAST = 1e-290
+"""A mean importance that is less is as one of 0: sizes could not be divided by."""
+MEAN_DIGITS = 24
+"""Significant bits of means, so that they do not depend on how the rows lie in lanes."""
+
+
+def rounded(numbers: Floats, digits: int) -> Floats:
+    """Return numbers of so many significant bits."""
+    mantissa, exponent = np.frexp(numbers)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, digits)), exponent - digits))
+
+
 class ByKey(NamedTuple):
     """A number for the tuples of each key."""
 
@@ -99,14 +111,13 @@ class SizeRule(NamedTuple):
 def floor_of(rows: Sequence[int], means: Sequence[float]) -> float:
     """Return what `weighted` adds to a side's importance, from its lanes' mean importances.
 
-    Rounded to 24 bits, so that it does not depend on how the rows lie in lanes; 1 where all
-    importance is 0.
+    1 where all importance is 0.
     """
     total = sum(rows)
     if not total:
         return 0.0
     mean = sum(n * mean for n, mean in zip(rows, means, strict=True)) / total
-    return float(np.float32(_FLOOR * mean)) or 1.0
+    return float(rounded(np.array(_FLOOR * mean), MEAN_DIGITS)) if mean >= _LEAST else 1.0
 
 
 def tuple_sizes(

@@ -19,6 +19,7 @@ from engine.lanes.reader import LaneBatch, LaneFiles, lane_batches
 from engine.runtime.jit import Floats
 from engine.runtime.streams import SIDES, StreamBatch
 from engine.sampling.aggregates.spec import AggregateSpec, added_up
+from engine.sampling.sizes import MEAN_DIGITS, rounded
 
 VALUED = 0.4
 """Share of a tuple's size that goes by how large its values are."""
@@ -37,7 +38,8 @@ class Values(NamedTuple):
 
         1 where a tuple's values are as large as they are on average, or where it has none.
         """
-        known = [own for own in zip(self.columns, self.means, strict=True) if own[1]]
+        means = zip(self.columns, self.means, strict=True)
+        known = [(name, mean) for name, mean in means if 0 < mean < np.inf]
         if not known:
             return None
         large = [np.nan_to_num(_magnitudes(name, batch, payload) / mean, nan=1.0)
@@ -93,19 +95,19 @@ def sum_values(task: ValuesTask) -> LaneSums:
             payload = (batch.left_payload, batch.right_payload)[side]
             own = (batch.left, batch.right)[side]
             parts += [_magnitudes(name, own, payload) for name in names]
-        total += [[np.nansum(own) for own in parts], [np.isfinite(own).sum() for own in parts]]
+        with np.errstate(over="ignore"):  # a mean that is not finite tells nothing
+            sums = [np.nansum(own) for own in parts]
+            total += [sums, [np.isfinite(own).sum() for own in parts]]
     return LaneSums(*total)
 
 
 def values_of(
     columns: tuple[tuple[str, ...], tuple[str, ...]], lanes: Sequence[LaneSums]
 ) -> tuple[Values, Values]:
-    """Return the values of left and right, with the means of all lanes.
-
-    These are rounded to 24 bits, so that they do not depend on how the rows lie in lanes.
-    """
-    total, number = np.sum([[own.total, own.number] for own in lanes], axis=0)
-    means = (total / np.maximum(number, 1)).astype(np.float32).tolist()
+    """Return the values of left and right, with the means of all lanes."""
+    with np.errstate(over="ignore"):
+        total, number = np.sum([[own.total, own.number] for own in lanes], axis=0)
+    means = rounded(total / np.maximum(number, 1), MEAN_DIGITS).tolist()
     left = len(columns[0])
     return (Values(columns[0], tuple(means[:left])), Values(columns[1], tuple(means[left:])))
 

@@ -155,7 +155,7 @@ def test_a_value_that_is_not_finite_counts_where_an_output_has_it(how: str, odd:
     found = winnow.estimate(**of, time="t", window=9, aggregates=texts).aggregates  # type: ignore[arg-type]
     values = {text: table["estimate"].to_pylist() for text, table in found.items()}
     assert values == dict(zip(texts, [[-3.5], [-3.5 / 3], [None], [3]], strict=True))
-    assert found["sum(left.u)"]["no_interval"].to_pylist() == ["a value is not finite"]
+    assert found["sum(left.u)"]["no_interval"].to_pylist() == ["a value or their sum is not finite"]
 
 
 @pytest.mark.parametrize("how", ["pair", "streams"])

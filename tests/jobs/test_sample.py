@@ -465,3 +465,39 @@ def test_everything_fits_and_is_certain(case: Streams, tmp_path: Path) -> None:
         assert len(found.rows) == found.report["exact"]["outputs"]
         own = found.report["estimates"]["outputs"]
         assert own["low"] == own["high"] == own["estimate"] == len(found.rows)
+
+
+@pytest.mark.parametrize("power", [-960, -300, 130, 300])
+@pytest.mark.parametrize("method", ["pps-cluster", "bottom-k"])
+@pytest.mark.parametrize("size", ["weighted", "values"])
+def test_a_sample_does_not_depend_on_the_unit_of_values(size: str, method: str, power: int) -> None:
+    rng = np.random.default_rng(8)
+    keys, own = rng.integers(0, 5, (2, 300)), 1 + rng.pareto(1.5, (2, 300))
+    found = [
+        winnow.sample(
+            *(
+                pa.table({"t": np.arange(300), "k": keys[side], "v": np.ldexp(own[side], unit)})
+                for side in (0, 1)
+            ),
+            on="k", time="t", window=20, memory=8, importance="v", method=method, size=size,
+            aggregates="avg(left.v)",
+        )
+        for unit in (0, power)
+    ]  # fmt: skip
+    rows = [table.outputs.select(["left_row", "right_row", "weight"]) for table in found]
+    assert rows[0].equals(rows[1])
+    totals = [own.report["estimates"]["importance"] for own in found]
+    for name in ("estimate", "low", "high", "standard_error"):
+        assert totals[1][name] == pytest.approx(math.ldexp(totals[0][name], power), rel=1e-9)
+
+
+def test_sums_may_be_more_than_float64_holds() -> None:
+    one = pa.table({"t": range(300), "k": [i % 5 for i in range(300)], "v": [1.7e308] * 300})
+    asked = ["sum(left.v)", "avg(left.v) every 100"]
+    given = {"on": "k", "time": "t", "window": 20, "memory": 8, "exact_aggregates": True}
+    found = winnow.sample(one, one, **given, aggregates=asked).aggregates
+    [total] = found[asked[0]].to_pylist()
+    assert (total["exact"], total["low"]) == (math.inf, None)
+    assert total["no_interval"] == "a value or their sum is not finite"
+    for line in found[asked[1]].to_pylist():
+        assert line["estimate"] == pytest.approx(line["exact"], rel=1e-12)

@@ -51,7 +51,7 @@ REASONS = (
     "no value was sampled",
     "no output was sampled by chance",
     "the sampled values do not vary",
-    "a value is not finite",
+    "a value or their sum is not finite",
     "what was sampled by chance adds up to 0",
 )
 """Why there is no interval, by `Estimates.reason`."""

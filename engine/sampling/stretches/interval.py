@@ -223,7 +223,7 @@ def answer(
     elif average and not own.outputs and not cell.certain[1]:
         reason = "no sampled stretch has an output with a value"
     elif not np.isfinite(own.value):
-        reason = "a value is not finite"
+        reason = "a value or their sum is not finite"
     if reason is not None:
         return none._replace(reason=reason)
     if not cell.size:

@@ -166,7 +166,9 @@ def test_what_is_not_finite_tells_nothing_and_has_no_interval() -> None:
     rows = chance(0, 30, 2.0) + chance(1, 4, float("nan")) + chance(2, 4, float("inf")) + sure(3)
     lines = found("sum(left.v) every 10", rows, last=39)
     assert [row["low"] is None for row in lines] == [False, True, True, False]
-    assert lines[1]["no_interval"] == lines[2]["no_interval"] == "a value is not finite"
+    assert (
+        lines[1]["no_interval"] == lines[2]["no_interval"] == "a value or their sum is not finite"
+    )
     assert lines[3]["high"] > 2
     sums = np.full((3, len(layout.SUMS)), np.nan)
     assert np.isnan(estimates("sum", sums, 0.95, [np.arange(3)]).low).all()

@@ -170,7 +170,7 @@ def test_reasons_are_told() -> None:
     assert row["no_interval"] == "what was sampled by chance adds up to 0"
     broken = valued(whole, np.full(whole.lane.size, np.inf))
     [row] = combine(spec, lane_tables(spec, broken, independent=False)).to_pylist()
-    assert row["no_interval"] == "a value is not finite"
+    assert row["no_interval"] == "a value or their sum is not finite"
     spec = resolved("avg(left.v) every 5")
     none = whole.cut(whole.out.ts > LAST - 10)
     rows = combine(spec, lane_tables(spec, none, independent=False), span=(-LAST, LAST)).to_pylist()
