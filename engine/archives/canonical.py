@@ -27,10 +27,12 @@ def contiguous(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 
 def comparable(values: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
-    """Return values in a type that Arrow sorts and encodes: no UUIDs and no small decimals."""
+    """Return values in a type that Arrow sorts: no UUIDs, small decimals or half floats."""
     kind = values.type
     if isinstance(kind, pa.BaseExtensionType):
         return pc.cast(values, kind.storage_type)
+    if pt.is_float16(kind):
+        return pc.cast(values, pa.float32())
     if pt.is_decimal(kind) and kind.bit_width < pa.decimal128(1).bit_width:
         return pc.cast(values, pa.decimal128(kind.precision, kind.scale))
     return values

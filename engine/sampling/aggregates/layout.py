@@ -225,9 +225,13 @@ def _plain(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     one = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(one, pa.ChunkedArray):  # of no chunk
         one = pa.array([], one.type)
+    if pt.is_null(kind):  # stands as text where an archive of text was copied
+        return pa.nulls(len(one))
     if one.type != kind:
         one = pc.cast(one, kind)
-    return pc.add(one, pa.scalar(0.0, kind)) if pt.is_floating(kind) else one
+    if not pt.is_floating(kind):
+        return one
+    return pc.cast(pc.add(pc.cast(one, pa.float64()), 0.0), kind)
 
 
 def _bits(column: pa.Array) -> Ints | None:

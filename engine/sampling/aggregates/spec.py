@@ -14,6 +14,7 @@ from engine.archives import families
 from engine.runtime.errors import InputError, SpecError, did_you_mean
 from engine.runtime.jit import Ints
 from engine.runtime.time_units import parse_ticks
+from engine.sampling.aggregates.literals import NotComparedError
 from engine.sampling.aggregates.where import Column, Condition
 
 
@@ -63,15 +64,6 @@ class Panes(NamedTuple):
 
 
 FUNCTIONS = ("sum", "count", "avg")
-_TIME = "a date or time in single quotes, as in '2024-05-01 09:30'"
-_COMPARABLE = {
-    "boolean": "true or false",
-    **dict.fromkeys(("integer", "float", "decimal"), "a number"),
-    **dict.fromkeys(("string", "binary"), "a text in single quotes"),
-    **dict.fromkeys(("timestamp", "timestamp with time zone"), _TIME),
-    "date": "a date in single quotes, as in '2024-05-01'",
-}
-"""What columns compare with, by the family of their type."""
 
 
 @dataclass(frozen=True)
@@ -177,13 +169,12 @@ class AggregateSpec:
             )
 
     def _check_condition(self, own: Condition, kind: pa.DataType) -> None:
-        comparable = _COMPARABLE.get(families.family(kind), "is null or is not null")
         try:
-            own.holds(pa.array([], kind))
-        except pa.ArrowException:
+            own.check(kind)
+        except NotComparedError as why:
             raise InputError(
                 f"--aggregate {self.text!r}: column {own.column.name} has type {kind}, which does "
-                f"not compare with {own.written_value}: give {comparable}"
+                f"not compare with {own.written_value}: {why}"
             ) from None
 
     def _in_ticks(self, unit: str) -> Panes:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +13,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from engine.archives import families
-from engine.archives.numbers import as_float64
 from engine.runtime.errors import SpecError
+from engine.sampling.aggregates.literals import COMPARED, Cells, Literal, compared, number_in
 
-COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
-    "<=": pc.less_equal, ">=": pc.greater_equal, "!=": pc.not_equal, "<>": pc.not_equal,
-    "=": pc.equal, "<": pc.less, ">": pc.greater,
-}  # fmt: skip
 NULL, NOT_NULL = "is null", "is not null"
 _WORDS = {"true": True, "false": False}
 _HELP = "write it as in where {first}.price > 10 and {last}.region = 'north'"
@@ -47,20 +42,22 @@ class Condition(NamedTuple):
     column: Column
     op: str
     """One of `COMPARED`, or `NULL` or `NOT_NULL`."""
-    value: bool | int | float | str | None = None
+    value: Literal = None
 
     @property
     def written_value(self) -> str:
         """The value as people write it."""
-        return str(self.value).lower() if isinstance(self.value, bool) else repr(self.value)
+        if isinstance(self.value, bool):
+            return str(self.value).lower()
+        return repr(self.value) if isinstance(self.value, str) else str(self.value)
 
-    def holds(self, cells: pa.ChunkedArray | pa.Array) -> NDArray[np.bool_]:
+    def check(self, kind: pa.DataType) -> None:
+        """Raise `NotComparedError` if cells of a type and the value do not compare."""
+        if self.op in COMPARED and not pa.types.is_null(kind):
+            compared(pa.array([], kind), self.op, self.value)
+
+    def holds(self, cells: Cells) -> NDArray[np.bool_]:
         """Return for which cells it holds: (n,) bool.
-
-        Raises
-        ------
-        pyarrow.ArrowException
-            If cells of this type and the value do not compare.
 
         Examples
         --------
@@ -72,40 +69,11 @@ class Condition(NamedTuple):
         cells = cells if kind == cells.type else pc.cast(cells, kind)
         if self.op in (NULL, NOT_NULL):
             found = pc.is_null(cells) if self.op == NULL else pc.is_valid(cells)
-        elif pa.types.is_null(kind):
+        elif cells.null_count == len(cells):  # of any type: an archive of text may have no other
             found = np.zeros(len(cells), np.bool_)
         else:
-            compared = COMPARED[self.op](*self._comparable(cells, kind))
-            found = pc.fill_null(compared, fill_value=False)
+            found = pc.fill_null(compared(cells, self.op, self.value), fill_value=False)
         return np.array(found, np.bool_)
-
-    def _comparable(self, cells: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> tuple[Any, Any]:
-        """Return cells and the value as one type: theirs if it has the value, else float64."""
-        if isinstance(self.value, str):
-            return cells, _as_kind(pa.scalar(self.value), kind)
-        family = families.family(kind)
-        if isinstance(self.value, bool | None) or family not in ("integer", "decimal", "float"):
-            return cells, pa.scalar(self.value)
-        if isinstance(self.value, int) and family != "float":
-            with contextlib.suppress(pa.ArrowInvalid, OverflowError):
-                return cells, pa.scalar(self.value, kind)
-        return as_float64(cells), pa.scalar(float(self.value))
-
-
-def _as_kind(text: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
-    """Return a text as cells of a type; a time without an offset is of the zone of the cells.
-
-    Of a time that its clocks show twice it is the first; of one that they skip, the next.
-    """
-    if pa.types.is_string(kind):
-        return text
-    try:
-        return text.cast(kind)
-    except pa.ArrowInvalid:
-        if not pa.types.is_timestamp(kind) or kind.tz is None:
-            raise
-    plain = text.cast(pa.timestamp(kind.unit))
-    return pc.assume_timezone(plain, kind.tz, ambiguous="earliest", nonexistent="latest")
 
 
 def all_hold(
@@ -171,7 +139,7 @@ def conditions(text: str, at: int, streams: Sequence[str]) -> tuple[tuple[Condit
     named = "|".join(map(re.escape, streams))
     pattern = re.compile(
         rf"""\s*({named})\s*\.\s*("(?:[^"]|"")+"|[^\s,()"<>=!']+)\s*"""
-        r"""(?:(<=|>=|!=|<>|=|<|>)\s*('(?:[^']|'')*'|[^\s,()'"]+)|(is\s+(?:not\s+)?null\b))""",
+        r"""(?:([<>=!]+)\s*('(?:[^']|'')*'|[^\s,()'"]+)|(is\s+(?:not\s+)?null\b))""",
         re.IGNORECASE,
     )
     found: list[Condition] = []
@@ -187,6 +155,10 @@ def conditions(text: str, at: int, streams: Sequence[str]) -> tuple[tuple[Condit
         column = Column(list(streams).index(read[1]), name, read[1])
         if read[5]:
             found.append(Condition(column, " ".join(read[5].lower().split())))
+        elif read[3] not in COMPARED:
+            raise SpecError(
+                f"--aggregate {text!r}: {read[3]!r} is no comparison: use =, !=, <, <=, > or >="
+            )
         else:
             found.append(Condition(column, read[3], _value(text, read[4])))
         at = read.end()
@@ -196,17 +168,15 @@ def conditions(text: str, at: int, streams: Sequence[str]) -> tuple[tuple[Condit
         at = more.end()
 
 
-def _value(text: str, own: str) -> bool | int | float | str:
+def _value(text: str, own: str) -> Literal:
     if own.startswith("'"):
         return own[1:-1].replace("''", "'")
     if own.lower() in _WORDS:
         return _WORDS[own.lower()]
-    for kind in (int, float):
-        try:
-            return kind(own)
-        except ValueError:
-            continue
-    raise SpecError(
-        f"--aggregate {text!r}: {own!r} is no value to compare with: give a number, true, false or "
-        "a text in single quotes"
-    )
+    number = number_in(own)
+    if number is None:
+        raise SpecError(
+            f"--aggregate {text!r}: {own!r} is no value to compare with: give a number, true, "
+            "false or a text in single quotes"
+        )
+    return number

@@ -67,7 +67,9 @@ def test_decimal_weights_are_the_nearest() -> None:
     assert [own[0]["weight"] for own in raw.vectors.to_pylist()] == [i / 10 for i in range(60)]
 
 
-def test_decimals_compare_with_conditions_as_floats() -> None:
+def test_decimals_compare_with_what_people_write() -> None:
     cells = pa.array(TENTHS, ONE_DIGIT)
-    held = [Condition(Column(0, "v", "left"), "=", i / 10).holds(cells)[i] for i in range(60)]
+    held = [
+        Condition(Column(0, "v", "left"), "=", Decimal(i) / 10).holds(cells)[i] for i in range(60)
+    ]
     assert all(held)

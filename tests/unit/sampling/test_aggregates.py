@@ -188,6 +188,7 @@ def test_nothing_sampled_gives_nothing_or_zero() -> None:
 
 VALUES = {
     "float": pa.array([0.0, -0.0, float("nan"), None, float("nan"), 1.5]),
+    "float16": pa.array([0.0, -0.0, 2.5, None, float("nan"), 1.5], pa.float16()),
     "uint64": pa.array([2**63 + 5, 7, None, 7, 2**63 + 5, 0], pa.uint64()),
     "decimal": pa.array([1, None, 1, 3, 2, 2], pa.int64()).cast(pa.decimal128(30, 2)),
     "timestamp": pa.array([5, 5, None, -9, 0, None], pa.timestamp("us", "UTC")),
