@@ -274,7 +274,7 @@ class SampleOptions:
 
     @property
     def unbiased(self) -> bool:
-        """Whether the estimates are unbiased for any streams."""
+        """Whether the weights are unbiased for any streams."""
         return self.method != "uniform" or self.counts == "bound"
 
 
