@@ -111,7 +111,7 @@ class SizeRule(NamedTuple):
 def floor_of(rows: Sequence[int], means: Sequence[float]) -> float:
     """Return what `weighted` adds to a side's importance, from its lanes' mean importances.
 
-    1 where all importance is 0.
+    1 where all importance is 0, or next to it.
     """
     total = sum(rows)
     if not total:

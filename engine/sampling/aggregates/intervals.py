@@ -112,7 +112,7 @@ def estimates(
 
     >>> sums = np.zeros((1, len(at.SUMS)))
     >>> sums[0, : at.THIRD + 4] = [100, 100, *[900] * 3, *[81_000] * 6, 1000, *[9000] * 4]
-    >>> sums[0, at.COV : at.SHIFT] = [*[8100] * 4, 9, 810, 90, 90, 10, 10, 10, 10]
+    >>> sums[0, at.COV :] = [*[8100] * 4, 9, 810, 90, 90, 10, 10, 10, 10, 0, 7]
     >>> [round(float(part[0]), 1) for part in estimates("count", sums, 0.95)[:4]]
     [100.0, 43.1, 201.0, 30.0]
     """
