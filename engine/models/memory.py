@@ -277,7 +277,8 @@ def fraction_for(
         return 1.0
     if not memory > 0:
         raise SpecError(
-            f"memory of a uniform sample is {memory:g}; it must be above 0: both streams share it"
+            f"memory of a uniform sample is {memory:g}; it must be above 0: both streams share it, "
+            "and outputs of one instant need it, too"
         )
     found = brentq(lambda power: needed(exp(power)) - memory, _LEAST, 0.0, xtol=1e-12)
     return exp(found)

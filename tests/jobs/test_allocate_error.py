@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from allocate_cases import aged, allocated, zipf
+from allocate_cases import aged, allocated, files, zipf
 from naive_models import theorem_4_2_closed
 
 from engine.jobs.allocate.error import EQ, PPS, UNIFORM, ErrorModel, classes_of
@@ -35,7 +36,6 @@ def moments(rng: np.random.Generator, keys: int) -> tuple[SideMoments, SideMomen
                 rows,
                 others,
                 rows * 11,
-                outputs,
                 most,
                 outputs * worth**2,
                 rows * (outputs / rows * worth) ** 2,
@@ -160,17 +160,20 @@ def test_moments_are_those_of_all_pairs(folder: Path, joins: list[dict[str, Any]
     worth = np.minimum(streams[0][2][:, None], streams[1][2][None, :])
     stored = [same & (lags > 0) & (lags <= 99), same & (lags < 0) & (lags >= -39)]
     assert found.found.outputs == int((same & (lags <= 99) & (lags >= -39)).sum())
+    simultaneous = same & (lags == 0)
+    assert simultaneous.any()
+    waited = [stored[0] | simultaneous, stored[1]]  # as UNIFORM stores them: left arrives first
     for side, axis in ((0, 1), (1, 0)):
         own = found.sides[side]
         y = np.where(stored[side], worth, 0.0)
+        each = np.where(waited[side], worth, 0.0)
         keys = np.unique(np.concatenate([streams[0][1], streams[1][1]]))
         key = streams[side][1]
         per = {
             "rows": [(key == v).sum() for v in keys],
             "others": [(streams[1 - side][1] == v).sum() for v in keys],
-            "outputs": [stored[side].sum(axis)[key == v].sum() for v in keys],
-            "most": [stored[side].sum(axis)[key == v].max(initial=0) for v in keys],
-            "squares": [(y**2).sum(axis)[key == v].sum() for v in keys],
+            "most": [waited[side].sum(axis)[key == v].max(initial=0) for v in keys],
+            "squares": [(each**2).sum(axis)[key == v].sum() for v in keys],
             "clusters": [(y.sum(axis) ** 2)[key == v].sum() for v in keys],
         }
         order = np.lexsort([getattr(own, name) for name in per])
@@ -213,3 +216,57 @@ def test_all_is_exact_where_all_fits_and_nothing_known_without_memory(
     report = allocated(folder, 1, *joins, metric="error")
     assert report["alloc"]["predicted"] is None
     assert report["alloc"]["replayed"] is None
+
+
+def ticking(folder: Path, per_tick: int, keys: tuple[range, range], **more: Any) -> dict[str, Any]:
+    """Write streams of so many tuples a tick, of random keys, and return their join."""
+    rng = np.random.default_rng(1)
+    folder.mkdir()
+    for side, of in zip(("left", "right"), keys, strict=True):
+        table = {"ts": np.arange(400) // per_tick, "key": rng.choice(of, 400)}
+        pq.write_table(pa.table(table), folder / f"{side}.parquet")
+    return files(folder) | more
+
+
+def test_a_join_of_one_instant_is_exact_without_memory(tmp_path: Path) -> None:
+    keys = range(10), range(10)
+    later = ticking(tmp_path / "later", 1, keys, window=99)
+    now = ticking(tmp_path / "now", 1, keys, window=0)
+    report = allocated(tmp_path, 30, later, now, metric="error")
+    part = report["joins"][1]["alloc"]
+    assert report["joins"][1]["method"] != UNIFORM
+    assert (part["memory"], part["predicted"], part["replayed"]) == (0, 0.0, 0.0)
+    assert report["alloc"]["replayed"] == report["joins"][0]["alloc"]["replayed"] > 0
+    # UNIFORM samples these outputs as any others, so it needs memory for them, and is told so
+    report = allocated(tmp_path, 1, now | {"method": UNIFORM}, later, metric="error")
+    assert {how: report["joins"][0][how]["replayed"] for how in ("alloc", "prop")} == {
+        "alloc": None, "prop": None,
+    }  # fmt: skip
+
+
+def test_a_uniform_sample_also_errs_in_outputs_of_one_instant(tmp_path: Path) -> None:
+    busy = ticking(tmp_path / "busy", 8, (range(10), range(10)), window=1, method=UNIFORM)
+    errors = []
+    for seed in range(8):
+        report = allocated(tmp_path, "50%", busy | {"seed": seed}, metric="error")
+        part = report["joins"][0]["alloc"]
+        errors.append(part["replayed"] / part["predicted"])
+    assert np.mean(errors) == pytest.approx(1.0, rel=0.1)
+
+
+def test_a_join_without_outputs_has_no_error(tmp_path: Path) -> None:
+    some = ticking(tmp_path / "some", 1, (range(10), range(10)), window=50)
+    none = ticking(tmp_path / "none", 1, (range(10), range(50, 60)), window=50)
+    report = allocated(tmp_path, 30, some, none, metric="error")
+    first, second = (join["alloc"] for join in report["joins"])
+    assert (second["memory"], second["predicted"], second["replayed"]) == (0, 0.0, 0.0)
+    assert report["alloc"]["replayed"] == first["replayed"] > 0
+
+
+def test_a_sample_without_outputs_tells_no_error(tmp_path: Path) -> None:
+    rare = ticking(tmp_path / "rare", 1, (range(4000), range(4000)), window=50, method=EQ)
+    report = allocated(tmp_path, 2, rare, metric="error")
+    join = report["joins"][0]
+    assert join["exact"]["outputs"] > 0
+    assert join["alloc"]["predicted"] > 0
+    assert join["alloc"]["replayed"] is None

@@ -131,13 +131,13 @@ class ErrorModel(NamedTuple):
         """
         if memory >= sum(self.peaks):
             return float(self.peaks[0]), float(self.peaks[1])
+        if self.method == UNIFORM:
+            left = memory * self.peaks[0] / sum(self.peaks)
+            return left, memory - left
         needs = [bool(own.clusters.any()) for own in self.sides]
         if not all(needs):
             part = float(min(memory, self.peaks[0 if needs[0] else 1]))
             return (part, memory - part) if needs[0] else (memory - part, part)
-        if self.method == UNIFORM:
-            left = memory * self.peaks[0] / sum(self.peaks)
-            return left, memory - left
         low, high = max(0.0, memory - self.peaks[1]), min(memory, float(self.peaks[0]))
         left = least_at(
             lambda left: min(self.error(left, memory - left), 1e300), (low, high), tolerance=1e-3
@@ -147,7 +147,8 @@ class ErrorModel(NamedTuple):
     def memory_for(self, error: float) -> float:
         """Return the least memory whose expected error is at most `error`: P5's f_i."""
         full = float(sum(self.peaks))
-        if error >= 1e300 or not full or not any(own.clusters.any() for own in self.sides):
+        needed = [(own.squares if self.method == UNIFORM else own.clusters) for own in self.sides]
+        if error >= 1e300 or not full or not any(own.any() for own in needed):
             return 0.0
         if error <= 0:
             return full

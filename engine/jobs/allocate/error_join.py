@@ -7,15 +7,12 @@ from dataclasses import dataclass, replace
 from math import fsum
 from typing import Any
 
-import numpy as np
-
 from engine.jobs.allocate.divide import whole
-from engine.jobs.allocate.error import ErrorModel, classes_of
+from engine.jobs.allocate.error import UNIFORM, ErrorModel, classes_of
 from engine.jobs.allocate.joins import Measured, RelatedJoin, opened_join
 from engine.jobs.allocate.measure import JoinMeasure
 from engine.jobs.allocate.moments import MomentsTask, SideMoments, lane_moments, together
 from engine.jobs.lane_stats import peaks_of
-from engine.models.frequency import KeyCounts
 from engine.options.allocate import METHODS, JoinOptions
 from engine.options.budget import Amount
 from engine.options.sample import SampleOptions
@@ -43,7 +40,6 @@ def measured_error(join: JoinOptions, stages: Stages) -> MeasuredError:
     tasks = [MomentsTask(files, settings, last) for files in job_lanes.files]
     lanes = stages.mapped("measure", lane_moments, tasks, job_lanes.rows)
     left, right = (together([lane.sides[side] for lane in lanes]) for side in (0, 1))
-    none = np.zeros(0)
     found = JoinMeasure(
         (prepared.left.joined, prepared.right.joined),
         settings.windows,
@@ -52,9 +48,6 @@ def measured_error(join: JoinOptions, stages: Stages) -> MeasuredError:
         peaks_of(job_lanes, settings.windows),
         sum(lane.outputs for lane in lanes),
         fsum(lane.importance for lane in lanes),
-        (float(left.outputs.sum()), float(right.outputs.sum())),
-        (none, none),
-        KeyCounts(*(np.zeros(0, np.int64) for _ in range(3))),
     )
     return MeasuredError(join, job, found, (left, right))
 
@@ -75,14 +68,14 @@ class ErrorJoin(RelatedJoin):
     def split(self, memory: int) -> tuple[int, int]:
         """Return the tuples of left and right, some for each whose tuples may match later."""
         left, right = whole(self.model.split(memory), memory)
-        if memory >= 2 and self._needed == (True, True):
+        if memory >= 2 and self._later == (True, True):
             left = min(max(left, 1), memory - 1)
             right = min(max(right, 1), memory - left)
         return left, right
 
     @property
-    def _needed(self) -> tuple[bool, bool]:
-        """Whether left and right must have memory for any estimate."""
+    def _later(self) -> tuple[bool, bool]:
+        """Whether tuples of left and right may match later ones."""
         found = self.measured.found
         left, right = (all(found.rows) and window > 0 for window in found.windows)
         return left, right
@@ -94,18 +87,25 @@ class ErrorJoin(RelatedJoin):
     def job_with(self, left: int, right: int) -> SampleOptions | None:
         """Return the sample with such memories.
 
-        None where a side that needs memory has none: nothing could be estimated.
+        None where a side that needs memory has none, or both of a uniform sample, which share it:
+        nothing could be estimated.
         """
         memory = left, right
-        if any(need and not own for need, own in zip(self._needed, memory, strict=True)):
+        lacks = [later and not own for later, own in zip(self._later, memory, strict=True)]
+        if not any(memory) if self.model.method == UNIFORM else any(lacks):
             return None
         base = replace(self.measured.job, memory=(Amount(tuples=left), Amount(tuples=right)))
         return SampleOptions(base, method=self.model.method)
 
-    def quality(self, content: Mapping[str, Any]) -> float:
-        """Return the standard error that a sample reports, over the exact sum."""
+    def quality(self, content: Mapping[str, Any]) -> float | None:
+        """Return the standard error that a sample reports, over the exact sum.
+
+        None where nothing was sampled.
+        """
         error = content["estimates"]["importance"]["standard_error"]
-        return error / self.model.total if error else 0.0
+        if error:
+            return float(error / self.model.total)
+        return 0.0 if content["sample"]["rows"] else None
 
     def to_report(self) -> dict[str, Any]:
         """Return what a report says of the model."""
@@ -114,6 +114,8 @@ class ErrorJoin(RelatedJoin):
 
 def error_join(one: Measured, share: float) -> ErrorJoin:
     """Return a join by its method, else by that of least error at a memory.
+
+    Of equals a cluster method: uniform alone needs memory for the outputs of one instant.
 
     Parameters
     ----------
@@ -139,5 +141,7 @@ def error_join(one: Measured, share: float) -> ErrorJoin:
         for method in METHODS
     }
     expected = {method: model.at(share) for method, model in models.items()}
-    chosen = one.options.method or min(METHODS, key=lambda method: expected[method])
+    chosen = one.options.method or min(
+        METHODS, key=lambda method: (expected[method], method == UNIFORM)
+    )
     return ErrorJoin(one, models[chosen], expected)

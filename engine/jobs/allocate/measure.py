@@ -76,7 +76,7 @@ def half_counts(files: LaneFiles, middle: int) -> tuple[KeyCounts, KeyCounts]:
 
 
 class JoinMeasure(NamedTuple):
-    """What is known of a join before its memory is."""
+    """What is known of a join before its memory is; from `matches` on of recall alone."""
 
     rows: tuple[int, int]
     """Tuples that take part."""
@@ -91,11 +91,11 @@ class JoinMeasure(NamedTuple):
     outputs: int
     importance: float
     """Of the exact join."""
-    matches: tuple[float, float]
+    matches: tuple[float, float] = (0.0, 0.0)
     """Outputs whose stored member is of left and right; the others are simultaneous."""
-    curves: tuple[NDArray[np.float64], NDArray[np.float64]]
+    curves: tuple[NDArray[np.float64], NDArray[np.float64]] = (np.zeros(0), np.zeros(0))
     """((n,) float64, (n,) float64). p_i: matches of a tuple by its age."""
-    counts: KeyCounts
+    counts: KeyCounts = KeyCounts(*(np.zeros(0, np.int64) for _ in range(3)))
     """Tuples of each key."""
     rest: tuple[int, int, int] = (0, 0, 0)
     """(int, int, int). Keys that are not listed, and their tuples of left and right."""

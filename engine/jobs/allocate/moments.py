@@ -29,7 +29,10 @@ class MomentsTask:
 
 
 class SideMoments(NamedTuple):
-    """Tuples of one side and the outputs that they are the stored members of, by key."""
+    """Tuples of one side and the outputs that they are the stored members of, by key.
+
+    Of the outputs of one instant clusters store neither member, and UNIFORM the left one.
+    """
 
     rows: NDArray[np.int64]
     """(g,) int64. Tuples."""
@@ -37,14 +40,12 @@ class SideMoments(NamedTuple):
     """(g,) int64. Tuples of the other side."""
     held: NDArray[np.int64]
     """(g,) int64. Ticks for which they are unexpired, up to the last tick, together."""
-    outputs: NDArray[np.int64]
-    """(g,) int64. Outputs of which they are the stored members."""
     most: NDArray[np.int64]
-    """(g,) int64. Outputs of one of them, at most."""
+    """(g,) int64. Outputs of one of them, at most, as UNIFORM stores them."""
     squares: NDArray[np.float64]
-    """(g,) float64. Sum of the outputs' squared importance."""
+    """(g,) float64. Sum of these outputs' squared importance."""
     clusters: NDArray[np.float64]
-    """(g,) float64. Sum of the squared importance of all outputs of a tuple."""
+    """(g,) float64. Sum of the squared importance of all outputs of a tuple, as clusters."""
 
 
 class LaneMoments(NamedTuple):
@@ -94,9 +95,12 @@ class _Tuples:
         self._arrived = end
 
     def store(self, seq: NDArray[np.int64], importance: NDArray[np.float64]) -> None:
-        """Count outputs by their stored members."""
-        np.add.at(self.outputs, seq, 1)
+        """Count outputs by the members that clusters store."""
         np.add.at(self.sum, seq, importance)
+
+    def wait(self, seq: NDArray[np.int64], importance: NDArray[np.float64]) -> None:
+        """Count outputs by the members that UNIFORM stores."""
+        np.add.at(self.outputs, seq, 1)
         np.add.at(self.squares, seq, importance**2)
 
     def by_key(self, keys: int, other: _Tuples, window: int, last: int) -> SideMoments:
@@ -104,31 +108,30 @@ class _Tuples:
         most = np.zeros(keys, np.int64)
         np.maximum.at(most, self.key, self.outputs)
         held = np.minimum(self.ts + window, last) - self.ts + 1
-        whole = [np.bincount(self.key, one, keys).astype(np.int64) for one in (held, self.outputs)]
         sums = [np.bincount(self.key, one, keys) for one in (self.squares, self.sum**2)]
         return SideMoments(
             np.bincount(self.key, minlength=keys),
             np.bincount(other.key, minlength=keys),
-            whole[0],
-            whole[1],
+            np.bincount(self.key, held, keys).astype(np.int64),
             most,
             *(one.astype(np.float64) for one in sums),
         )
 
 
 def _count(sides: tuple[_Tuples, _Tuples], out: Outputs) -> None:
-    """Count outputs by their earlier member; those of one instant need no memory."""
+    """Count outputs by their stored members."""
     left, right = sides[0].ts[out.left_seq], sides[1].ts[out.right_seq]
-    for side, seq, stored in (
-        (sides[0], out.left_seq, left < right),
-        (sides[1], out.right_seq, right < left),
+    for side, seq, earlier, first in (
+        (sides[0], out.left_seq, left < right, left <= right),
+        (sides[1], out.right_seq, right < left, right < left),
     ):
-        side.store(seq[stored], out.importance[stored])
+        side.store(seq[earlier], out.importance[earlier])
+        side.wait(seq[first], out.importance[first])
 
 
 def together(parts: Sequence[SideMoments]) -> SideMoments:
     """Return the keys of several lanes, which have none in common, in the order of the lanes."""
     if not parts:
         none = np.zeros(0, np.int64)
-        return SideMoments(none, none, none, none, none, np.zeros(0), np.zeros(0))
+        return SideMoments(none, none, none, none, np.zeros(0), np.zeros(0))
     return SideMoments(*(np.concatenate(one) for one in zip(*parts, strict=True)))

@@ -35,7 +35,7 @@ class Part(NamedTuple):
     predicted: float
     """Recall, or relative error."""
     replayed: float | None
-    """The same of a replay; None where there was none."""
+    """The same of a replay; None where there was none, or a sample is empty."""
 
     @property
     def memory(self) -> int:
@@ -98,16 +98,19 @@ class Rounds:
             part = division.parts[number]
             if (part.left, part.right) == sides:
                 return part.replayed
-        options = self.joins[number].measured.options
+        join = self.joins[number]
+        options = join.measured.options
+        if self.metric == ERROR and not join.measured.found.outputs:
+            return 0.0  # as predicted: there is nothing to sample
         with naming(options), self.stages.timed("replay"):
-            job, stages = self.joins[number].job_with(*sides), named(self.stages, options)
+            job, stages = join.job_with(*sides), named(self.stages, options)
             if job is None:
                 return None
             if isinstance(job, SampleOptions):
                 report = run_sample(job, stages.executor, stages.progress).report
             else:
                 report = run_replay(job, stages.executor, stages.progress)
-            return self.joins[number].quality(report.content)
+            return join.quality(report.content)
 
     def _worst(self, qualities: Sequence[float]) -> float:
         """Return the least recall / weight, or the greatest error * weight."""
