@@ -135,24 +135,27 @@ def groups_measured(memory: Amounts, groups: Sequence[Sequence[int]]) -> Sequenc
     return groups if any(own is not None and own.share is not None for own in memory) else ()
 
 
-def warn_of_no_memory(memory: Amounts, split: Split, peaks: Sequence[tuple[int, int]]) -> None:
-    """Warn where percentages come to no tuple.
+def warn_of_no_memory(
+    memory: Sequence[Amount | None], split: Split, peaks: Sequence[Sequence[int]]
+) -> None:
+    """Warn where one percentage for all streams comes to no tuple.
 
     Parameters
     ----------
-    memory : tuple of Amount or None
-        Of each side.
-    peaks : sequence of (int, int)
-        Of each group's lanes as one; none if no memory is a percentage.
+    memory : sequence of Amount or None
+        Of each stream.
+    peaks : sequence of sequence of int
+        Of the streams of each join with a budget of its own; none if no memory is a percentage.
     """
-    left, right = memory
-    if left is None or right is None or left.share is None or left.share != right.share:
+    first = memory[0]
+    if first is None or first.share is None or any(own != first for own in memory):
         return
     most = max((sum(own) if split != EVEN else max(own) for own in peaks), default=0)
-    if 0 < left.share * most < 1:
-        of = "both streams" if split != EVEN else "a stream"
+    if 0 < first.share * most < 1:
+        together = "both streams" if len(memory) == 2 else "all streams"
+        of = together if split != EVEN else "a stream"
         warn(
-            f"--memory {left} of the {most:,} tuple{'s'[: most - 1]} that the exact join holds of "
+            f"--memory {first} of the {most:,} tuple{'s'[: most - 1]} that the exact join holds of "
             f"{of} at its peak is none: give {math.ceil(100 / most)}% or more, or a number of "
             "tuples"
         )

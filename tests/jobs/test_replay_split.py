@@ -178,3 +178,30 @@ def test_a_percentage_of_no_tuple_is_warned_of(task: str, expected: dict[str, st
         f"memory 1% of the {of} at its peak is none: give {enough} or more, or a number of tuples"
     )
     getattr(winnow, task)(stream, stream, memory=enough, **given)
+
+
+@pytest.mark.parametrize("task", ["replay_streams", "multijoin"])
+@pytest.mark.parametrize(
+    ("split", "of", "enough"),
+    [("even", "21 tuples that the exact join holds of a stream", "5%"),
+     ("pooled", "63 tuples that the exact join holds of all streams", "2%")],
+)  # fmt: skip
+def test_a_percentage_of_no_tuple_of_several_streams_is_warned_of(
+    task: str, split: str, of: str, enough: str
+) -> None:
+    stream = pa.table({"t": range(60), "k": [at % 7 for at in range(60)]})
+    facts = pa.table({name: range(7) for name in "abc"})
+
+    def run(memory: str) -> None:
+        given: dict[str, Any] = {"time": "t", "window": 20, "memory": memory, "split": split}
+        if task == "multijoin":
+            winnow.multijoin(dict.fromkeys("abc", stream), predicate="equi:k", **given)
+        else:
+            winnow.replay_streams(dict.fromkeys("abc", stream), facts, on="k", **given)
+
+    with pytest.warns(WinnowWarning) as told:
+        run("1%")
+    assert [str(one.message) for one in told] == [
+        f"memory 1% of the {of} at its peak is none: give {enough} or more, or a number of tuples"
+    ]
+    run(enough)

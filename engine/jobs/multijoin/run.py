@@ -19,6 +19,7 @@ from engine.jobs.multijoin.written import REJECTED
 from engine.jobs.output import Output
 from engine.jobs.output_at import output_at
 from engine.jobs.part import reported
+from engine.jobs.split import warn_of_no_memory
 from engine.options.multijoin import AUTO, MultiJoinOptions
 from engine.report.envelope import Report, time_bins
 from engine.report.losses import in_a_line, in_figures
@@ -43,6 +44,10 @@ def run_multijoin(
         results = stages.mapped("tasks", join_streams, drafted, _rows(drafted))
         if options.bad_rows == "error":
             check_rows(whole, [result.faults for result in results])
+        if options.retention is not None:
+            held = [own.retained for result in results for own in result.lanes]
+            peaks = [own.exact_peaks for own in held if own is not None]
+            warn_of_no_memory(options.retention.memory, options.retention.split, peaks)
         content = report_content(tasks[0], results, stages.seconds)
         if output is not None:
             with stages.timed("commit"):

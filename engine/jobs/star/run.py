@@ -10,6 +10,7 @@ from engine.archives.roles import check_importance, stated_unit
 from engine.facts.roles import check_fact_roles
 from engine.jobs.output_at import output_at
 from engine.jobs.part import reported
+from engine.jobs.split import warn_of_no_memory
 from engine.jobs.star.report import build_report
 from engine.jobs.star.task import StarTask, replay_star
 from engine.jobs.streams import StreamSource, check_output, open_source, output_schema
@@ -37,6 +38,8 @@ def run_star(options: StarOptions, executor: Executor, progress: Progress | None
         shown = Stages(executor, progress)  # the task counts its own seconds
         (result,) = shown.mapped("replay", replay_star, [replace(task, draft=draft)], [passes])
         stages.seconds.update(result.seconds)
+        memory = [stream.memory for stream in options.streams]
+        warn_of_no_memory(memory, options.split, [[own.exact_peak for own in result.streams]])
         if output is not None:
             with stages.timed("commit"):
                 for name, (aside, rejected) in result.rejected.items():
