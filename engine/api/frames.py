@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from engine.archives.rows import encoded
-from engine.archives.views import unviewed
+from engine.archives.storable import storable
 from engine.options.option import Option, options_of
 from engine.runtime.errors import InputError, SpecError
 from engine.runtime.plugins import plugins
@@ -27,6 +27,7 @@ T = TypeVar("T")
 GROUP = "winnow.frames"
 """Group of the entry points of packages whose frames stay where they are."""
 _REMEDIES = (
+    ("digits$", "cast it to text"),
     ("non-struct type", "it is one column: give a frame, as its to_frame() or pyarrow.table makes"),
     ("Duplicate column names|already exists", "rename one of the columns, or the index"),
     (
@@ -153,7 +154,7 @@ def in_arrow(frame: Frame, name: str) -> str | pa.Table:
     if isinstance(frame, (str, os.PathLike)):
         return os.fspath(frame)
     try:
-        return _nulls_coded(unviewed(_table(frame, name))).replace_schema_metadata(None)
+        return _nulls_coded(storable(_table(frame, name))).replace_schema_metadata(None)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         if isinstance(error, InputError):
             raise

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
-from engine.archives.views import unviewed_type
+from engine.archives.storable import storable_type
 
 UNIT_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _INT_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
@@ -26,7 +26,7 @@ def value_type(kind: pa.DataType) -> pa.DataType:
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
     """Return the type in which rows can be taken: that of a dictionary's values, and no views."""
-    return unviewed_type(value_type(kind))
+    return storable_type(value_type(kind))
 
 
 def not_in_parquet(schema: pa.Schema) -> Iterator[tuple[str, pa.DataType]]:

@@ -16,7 +16,7 @@ import pyarrow.ipc as pi
 import pyarrow.json as pj
 import pyarrow.types as pt
 
-from engine.archives.views import unviewed, unviewed_schema
+from engine.archives.storable import storable, storable_schema
 from engine.runtime.storage import reading
 from engine.runtime.storage.uris import Uri
 
@@ -229,6 +229,6 @@ def _arrow(file: pa.NativeFile) -> tuple[Iterable[pa.RecordBatch], pa.Schema]:
     batches = (
         part
         for at in range(found.num_record_batches)
-        for part in unviewed(pa.Table.from_batches([found.get_batch(at)])).to_batches()
+        for part in storable(pa.Table.from_batches([found.get_batch(at)])).to_batches()
     )
-    return batches, unviewed_schema(found.schema)
+    return batches, storable_schema(found.schema)

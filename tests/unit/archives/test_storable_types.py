@@ -1,7 +1,8 @@
-"""Views inside other types are plain text and bytes wherever they come from."""
+"""Types that Arrow barely computes with, or Parquet does not store, wherever they come from."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import winnow
-from engine.archives.views import unviewed, unviewed_type
+from engine.archives.storable import storable, storable_type
+from engine.runtime.errors import InputError
 
 CELLS: dict[str, list[Any]] = {
     "texts": [["a", None], None, []],
@@ -74,9 +76,40 @@ NESTED = [
 
 @pytest.mark.parametrize("kind", NESTED, ids=str)
 def test_no_views_are_left(kind: pa.DataType) -> None:
-    plain = unviewed_type(kind)
+    plain = storable_type(kind)
     assert "view" not in str(plain)
     assert str(plain) == str(kind).replace("_view", "")
-    table = unviewed(pa.table({"p": pa.nulls(2, kind)}))
+    table = storable(pa.table({"p": pa.nulls(2, kind)}))
     assert table.schema.types == [plain]
     assert table["p"].null_count == 2
+
+
+HUNDREDS = pa.decimal128(5, -2)
+CELLS_OF = {
+    "plain": (HUNDREDS, [Decimal(100), None]),
+    "list": (pa.list_(HUNDREDS), [[Decimal(200)], []]),
+    "struct": (pa.struct([("x", HUNDREDS)]), [{"x": Decimal(-300)}, None]),
+    "long": (pa.decimal128(5, -36), [Decimal("1E+38"), None]),
+}
+
+
+@pytest.mark.parametrize("name", CELLS_OF)
+def test_decimals_of_negative_scale_are_whole_numbers(tmp_path: Path, name: str) -> None:
+    kind, cells = CELLS_OF[name]
+    left = pa.table({"t": [0, 1], "k": [1, 2], "d": pa.array(cells, kind)})
+    path = tmp_path / "left.arrow"
+    with pa.ipc.new_file(path, left.schema) as writer:
+        writer.write_table(left)
+    for given in (left, path):
+        found = winnow.replay(given, RIGHT, on="k", time="t", window=1).outputs
+        assert found["left_d"].to_pylist() == cells
+    streams: Any = {"a": left, "b": RIGHT}
+    joined = winnow.multijoin(streams, predicate="equi:k", time="t", window=1).outputs
+    assert joined["a_d"].to_pylist() == cells
+
+
+def test_decimals_of_more_digits_than_any_decimal_are_refused() -> None:
+    none = pa.nulls(2, pa.decimal128(38, -60))
+    left = pa.table({"t": [0, 1], "k": [1, 2], "d": none})
+    with pytest.raises(InputError, match=r"a column of decimal128\(38, -60\) is of more than 76"):
+        winnow.replay(left, RIGHT, on="k", time="t", window=1)

@@ -1,6 +1,7 @@
-"""Views of text and bytes inside other types, of which Arrow computes nothing, as plain ones.
+"""Types as Arrow computes with them and Parquet stores them.
 
-Polars has all of its text in views, also that of lists, structs and categories.
+Arrow computes nothing of views of text and bytes inside other types; polars has all of its text in
+views, also that of lists, structs and categories. Parquet has no decimals of negative scale.
 """
 
 from __future__ import annotations
@@ -9,22 +10,37 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+WIDE, MOST_DIGITS = 38, 76
+"""Digits of decimals of 128 and of 256 bits."""
 
-def unviewed_type(kind: pa.DataType) -> pa.DataType:
+
+def storable_type(kind: pa.DataType) -> pa.DataType:
     """Return the type with plain text and bytes in place of views, at any depth.
+
+    Decimals of a negative scale, such as whole hundreds, are of scale 0.
+
+    Raises
+    ------
+    pyarrow.ArrowTypeError
+        If no decimal has their digits.
 
     Examples
     --------
-    >>> unviewed_type(pa.struct([("a", pa.list_(pa.string_view()))]))
+    >>> storable_type(pa.struct([("a", pa.list_(pa.string_view()))]))
     StructType(struct<a: list<item: string>>)
     """
     if is_view(kind):
         return pa.string() if pt.is_string_view(kind) else pa.binary()
+    if pt.is_decimal(kind) and kind.scale < 0:
+        digits = kind.precision - kind.scale
+        if digits > MOST_DIGITS:
+            raise pa.ArrowTypeError(f"a column of {kind} is of more than {MOST_DIGITS} digits")
+        return pa.decimal128(digits, 0) if digits <= WIDE else pa.decimal256(digits, 0)
     if pt.is_dictionary(kind):
-        values = unviewed_type(kind.value_type)
+        values = storable_type(kind.value_type)
         return kind if values == kind.value_type else pa.dictionary(kind.index_type, values)
     parts = [kind.field(at) for at in range(kind.num_fields)]
-    own = [part.with_type(unviewed_type(part.type)) for part in parts]
+    own = [part.with_type(storable_type(part.type)) for part in parts]
     return kind if own == parts else _nested(kind, own)
 
 
@@ -45,14 +61,14 @@ def is_view(kind: pa.DataType) -> bool:
     return bool(pt.is_string_view(kind) or pt.is_binary_view(kind))
 
 
-def unviewed_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema of a table that is `unviewed`."""
-    kinds = [own.type if is_view(own.type) else unviewed_type(own.type) for own in schema]
+def storable_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema of a table that is `storable`."""
+    kinds = [own.type if is_view(own.type) else storable_type(own.type) for own in schema]
     return pa.schema(zip(schema.names, kinds, strict=True))
 
 
-def unviewed(table: pa.Table) -> pa.Table:
-    """Return a table whose nested types and dictionaries hold no views.
+def storable(table: pa.Table) -> pa.Table:
+    """Return a table whose columns are of storable types.
 
     Columns that are of views themselves stay: Arrow casts and writes those.
 
@@ -61,7 +77,7 @@ def unviewed(table: pa.Table) -> pa.Table:
     pyarrow.ArrowTypeError
         If Arrow can make no plain column of one.
     """
-    for at, field in enumerate(unviewed_schema(table.schema)):
+    for at, field in enumerate(storable_schema(table.schema)):
         column = table.column(at)
         if column.type != field.type:
             table = table.set_column(at, field.name, _plain(field.name, column, field.type))
