@@ -261,11 +261,12 @@ class FaultTally:
         self._totals = dict(sorted(self._totals.items()))
         return self
 
-    def bad_rows(self, roles: Roles) -> Iterator[BadRows]:
-        """Yield them by file and fault."""
+    def bad_rows(self, roles: Roles, table: str = "the table") -> Iterator[BadRows]:
+        """Yield them by file and fault; `table` names what may be no file."""
         for (file, number), total in self._totals.items():
             fault = FAULTS[number]
             column = roles.time if fault.role == "time" else str(roles.importance)
+            column = column if file else f"{column} of {table}"
             yield BadRows(file, column, fault.words, total, tuple(self._first[file, number]))
 
 

@@ -125,7 +125,8 @@ def complain(fault: Faults, roles: FactRoles, starts: Mapping[int, str]) -> Inpu
         rows = at[(file == i) & (fault[at] == number)]
         first = tuple((rows[:FIRST_ROWS] - firsts[i]).tolist())
         name, words = starts[int(firsts[i])], FACT_FAULTS[number].words
-        found.append(BadRows(name, column_of(roles, number), words, rows.size, first))
+        column = column_of(roles, number) if name else f"{column_of(roles, number)} of the facts"
+        found.append(BadRows(name, column, words, rows.size, first))
     hint = ", name columns that tell facts of one attribute apart with --fact-id,"
     more = hint if IDENTITY & set(fault[at].tolist()) else ""
     return bad_rows_error(found, more)

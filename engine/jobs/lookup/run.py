@@ -174,7 +174,7 @@ class _Run:
                 stages.progress("rows", self.tally.rows, max(total, self.tally.rows))
             schema = rows.schema
         if self.tally.faults and not quarantine:
-            raise bad_rows_error(self.tally.faults.bad_rows(roles))
+            raise bad_rows_error(self.tally.faults.bad_rows(roles, "the stream"))
         return schema
 
     def _look_up(self, found: Normalised) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.archives.families import plain_type
-from engine.archives.normalise import FaultTally, bad_rows_error
+from engine.archives.normalise import BadRows, FaultTally, bad_rows_error
 from engine.archives.roles import (
     JoinColumns,
     Roles,
@@ -126,11 +126,9 @@ def check_rows(
     task: MultiJoinTask, faults: Sequence[Sequence[FaultTally]], *, quarantines: bool = True
 ) -> None:
     """Raise `InputError` if any task has found a row that is no tuple."""
-    found = []
+    found: list[BadRows] = []
     for source, own in zip(task.sources, zip(*faults, strict=True), strict=True):
-        for bad in FaultTally().include(own).bad_rows(source.roles):
-            whose = bad.column if bad.file else f"{bad.column} of stream {source.archive.side}"
-            found.append(bad._replace(column=whose))
+        found += FaultTally().include(own).bad_rows(source.roles, f"stream {source.archive.side}")
     if found:
         raise bad_rows_error(found, quarantines=quarantines)
 

@@ -101,7 +101,7 @@ def read_stream(
             found.append(own if payload else replace(own, payload=own.payload.select([])))
         empty = archive.schema.empty_table().select(list(names))
     if faults and not quarantine:
-        raise bad_rows_error(faults.bad_rows(roles))
+        raise bad_rows_error(faults.bad_rows(roles, f"stream {source.archive.side}"))
     if not found:
         found = [normalise(empty, roles, join, 0, seed=table.seed)]
     return _joined(

@@ -93,6 +93,13 @@ def test_bad_rows_of_facts_and_of_several_streams_are_those_of_frames() -> None:
     streams = {"a": BAD, "b": PLAIN}
     with pytest.raises(InputError, match=r"column t of stream a: 1 row is null .*from 0\)$"):
         winnow.multijoin(streams, predicate="equi:k", time="t", window=1)
+    with pytest.raises(InputError, match=r"^column t of stream a: 1 row is null .*from 0\)$"):
+        winnow.replay_streams(streams, pa.table({"a": [1], "b": [1]}), **JOIN)
+    changing = pa.table({"k": [1, 2], "b": [1, 5], "e": [3, 1]})
+    with pytest.raises(InputError, match=r"^column b of the facts: 1 row is not .*from 0\)$"):
+        winnow.lookup(PLAIN, changing, on="k", time="t", fact_begin="b", fact_end="e")
+    with pytest.raises(InputError, match=r"^column t of the stream: 1 row is null .*from 0\)$"):
+        winnow.lookup(BAD, changing, on="k", time="t")
     with pytest.raises(WinnowError, match="the a archive: row group 0 of the a frame does not say"):
         winnow.estimate(streams, predicate="equi:k", time="t", window=1)
 

@@ -303,9 +303,16 @@ def test_changes_that_mean_nothing_are_an_error() -> None:
     )
     with pytest.raises(
         InputError,
-        match=r"column op: 1 row is null \(row 6\); column op: 1 row is neither insert nor delete "
-        r"\(row 5\); column op: 1 row is inserting a fact that is there already \(row 1\); "
-        r"column op: 1 row is deleting a fact that is not there \(row 3\): correct them",
+        match="; ".join(
+            rf"column op of the facts: 1 row is {fault} \(row {row}\)"
+            for fault, row in (
+                ("null", 6),
+                ("neither insert nor delete", 5),
+                ("inserting a fact that is there already", 1),
+                ("deleting a fact that is not there", 3),
+            )
+        )
+        + ": correct them",
     ):
         told(table, LOG, "error")
     reasons = told(table, LOG).rejected.column("reason").to_pylist()
