@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Annotated, Any, TypedDict
 
-from engine.options import streams, where
+from engine.options import deciding, streams, where
 from engine.options.budget import Amount, parse_amount
 from engine.options.command import Command, Given, Group, read_table, values_of
 from engine.options.kinds import NUMBER, PARAMETERS, Whole
@@ -23,6 +23,8 @@ RECALL, ERROR = "recall", "error"
 METRICS = (RECALL, ERROR)
 METHODS = ("uniform", "eq-cluster", "pps-cluster")
 """Samples whose error is known before they are taken."""
+OF_METRIC = {RECALL: ("policy", "estimator", "probe", "profile"), ERROR: ("method",)}
+"""Options of a join that one metric alone asks for."""
 
 
 class Divided(TypedDict, total=False):
@@ -56,7 +58,7 @@ class JoinOfSeveral(TypedDict, total=False):
     name: Annotated[str, Option("of the join, in tables and messages (default: join 1, ...)")]
     weight: Annotated[float, Option("of its quality: P5's w", NUMBER, 1.0)]
     policy: Annotated[
-        str | None, Option("sheds its load (default: age or prob, by the better model)")
+        str | None, Option("sheds its load (default auto: the best in short replays)")
     ]
     param: Annotated[Mapping[str, Any] | None, Option("of its policy", PARAMETERS)]
     estimator: Annotated[
@@ -86,6 +88,17 @@ JOIN = Command(
 FILE = Command("allocate", "the memory and the joins that share it", (Group("", (Divided,)),))
 
 
+def titled(name: str) -> str:
+    """Return a join's name as messages write it.
+
+    Examples
+    --------
+    >>> titled("orders"), titled("join 1")
+    ('join orders', 'join 1')
+    """
+    return name if name.startswith("join ") else f"join {name}"
+
+
 @dataclass(frozen=True)
 class JoinOptions:
     """One join of several that share a memory.
@@ -97,13 +110,16 @@ class JoinOptions:
     weight : float
         Weight of its quality: P5's w_i.
     policy : str or None
-        Policy that sheds its load; None: AGE or PROB, by the model that fits better.
+        Policy that sheds its load; None: the best in short replays, or with a profile AGE or PROB,
+        by the model that fits better.
     estimator : str or None
         Of match counts; None: history for PROB, else that of replays.
     method : str or None
         Sampling method; None: the one with the least expected error.
     profile : Path, Uri or None
         A profile that replaces the pass over the archives.
+    asked : tuple of str
+        Options of `OF_METRIC` that were given.
     """
 
     name: str
@@ -113,10 +129,13 @@ class JoinOptions:
     estimator: str | None = None
     method: str | None = None
     profile: Place | None = None
+    asked: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not (self.weight > 0 and isfinite(self.weight)):
-            raise SpecError(f"weight of join {self.name} is {self.weight:g}; it must be above 0")
+            raise SpecError(
+                f"weight of {titled(self.name)} is {self.weight:g}; give a finite number above 0"
+            )
 
 
 @dataclass(frozen=True)
@@ -170,14 +189,13 @@ class AllocateOptions:
         return self.refine
 
     def _check(self, join: JoinOptions) -> None:
-        wrong = ("method",) if self.metric == RECALL else ("policy", "profile")
-        for name in wrong:
-            value = getattr(join, name)
-            if value is not None:
-                raise SpecError(
-                    f"{name} of join {join.name} is of another metric than {self.metric}: leave "
-                    f"it out, or set metric = {next(m for m in METRICS if m != self.metric)!r}"
-                )
+        for metric, names in OF_METRIC.items():
+            for name in names:
+                if metric != self.metric and name in join.asked:
+                    raise SpecError(
+                        f"{name} of {titled(join.name)} is of another metric than {self.metric}: "
+                        f"leave it out, or set metric = {metric!r}"
+                    )
 
 
 def allocate_of(content: Mapping[str, Any], cache: Place | None = None) -> AllocateOptions:
@@ -219,21 +237,24 @@ def _reached(content: Mapping[str, Any]) -> AbstractContextManager[None]:
 
 
 def _join(content: Mapping[str, Any], name: str, cache: Place | None) -> JoinOptions:
-    where = f"join {name}: "
+    where = f"{titled(name)}: "
     with JOIN.as_keywords(where), _reached(content):
         given = read_table(JOIN, content, "")
         for side in ("left", "right"):
             if side not in given:
                 raise SpecError(f"--{side} is missing: name the archive of the {side} stream")
-        if "param" in given and "policy" not in given:
+        named = given["policy"] not in (None, deciding.AUTO)
+        if "param" in given and not named:
             raise SpecError("--param is of a policy: name it with policy")
         shared = {
             key: own for key, own in given.items() if key not in JoinOfSeveral.__annotations__
         }
-        if "policy" in given:
+        shared |= given.chosen("estimator")
+        if named:
             shared |= {"policy": given["policy"], "params": given["param"]}
         if cache is not None:
             shared["cache"] = cache
         job = job_of(Given(given.options, shared))
-    policy = job.policy if "policy" in given else None
-    return given.fill(JoinOptions, name=name, job=job, policy=policy)
+    asked = tuple(name for names in OF_METRIC.values() for name in names if name in given)
+    policy = job.policy if named else None
+    return given.fill(JoinOptions, name=name, job=job, policy=policy, asked=asked)

@@ -12,13 +12,16 @@ from engine.options.best import effort_of
 from engine.options.budget import EVEN, POOLED, Amount, SplitKind
 from engine.options.by_stream import BY_STREAM, REST, by_stream
 from engine.options.command import Given
-from engine.options.deciding import settled
+from engine.options.deciding import AUTO, settled
+from engine.options.kinds import Text
 from engine.options.option import Option, Scope
-from engine.policies import Structure, Value, policy_named
+from engine.policies import POLICIES, Policy, Structure, Value, policy_named
 from engine.runtime.errors import SpecError
 
 DEFAULT_POLICY = "dgl"
 """Neither trials nor `yield` know joins of several streams."""
+OFFERED = {n: own for n, own in POLICIES.items() if own.structure is not Structure.VALUED}
+"""The policies that joins of several streams know."""
 
 
 @dataclass(frozen=True)
@@ -136,8 +139,29 @@ class Deciding(TypedDict, total=False):
     """Which tuples are retained."""
 
     policy: Annotated[
-        str, Option("which tuples stay; winnow policies explains each", default=DEFAULT_POLICY)
+        str,
+        Option(
+            "which tuples stay; winnow policies explains each",
+            Text("{" + ",".join(OFFERED) + "}"),
+            DEFAULT_POLICY,
+        ),
     ]
+
+
+def policy_of_several(name: str) -> Policy:
+    """Return the policy of that name for a join of several streams.
+
+    Raises
+    ------
+    SpecError
+        If there is none, or it is to be found by trials.
+    """
+    if name == AUTO:
+        raise SpecError(
+            f"--policy {AUTO} tries policies on a left and a right stream, and several are given: "
+            f"leave it out for {DEFAULT_POLICY}, or choose one of {', '.join(OFFERED)}"
+        )
+    return policy_named(name, OFFERED)
 
 
 def split_of(text: str | None, memory: object) -> budget.Split:
@@ -189,7 +213,7 @@ def curves_of(
 ) -> tuple[dict[str, Value], dict[str, tuple[float, ...] | None]]:
     """Take AGE's ``curve_NAME`` of each stream out of the parameters."""
     rest, curves = dict(params or {}), dict.fromkeys(names)
-    known = policy_named(policy)
+    known = policy_of_several(policy)
     if known.name != "age":
         return rest, curves
     found: dict[str, Any] = {}

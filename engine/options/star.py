@@ -36,7 +36,8 @@ class Several(TypedDict, total=False):
         Option(
             "a stream, NAME=PATH:COL: its name, its archive and its join attribute, or several "
             "with commas; with --fact, two times or more. --time, --importance, --window and "
-            "--memory may then be NAME=VALUE, several with commas",
+            "--memory may then be NAME=VALUE, several with commas; --policy is "
+            f"{several.DEFAULT_POLICY} unless another is given, and neither auto nor yield",
             ITEMS,
             interface=Interface.COMMAND_LINE,
         ),

@@ -32,8 +32,10 @@ SAMPLING = {own.name: own for own in _ALL if own.structure is Structure.SAMPLED}
 POLICIES = {own.name: own for own in _ALL if own.name not in SAMPLING}
 
 
-def policy_named(name: str | Policy) -> Policy:
+def policy_named(name: str | Policy, offered: Mapping[str, Policy] = POLICIES) -> Policy:
     """Return the policy of that name, in any case and with - for _; a policy is returned as it is.
+
+    An error lists those that are offered.
 
     Raises
     ------
@@ -47,7 +49,7 @@ def policy_named(name: str | Policy) -> Policy:
             f"policy {sample} samples the join, whose rows then need weights: "
             f"use winnow sample --method {sample}"
         )
-    return _found(given, POLICIES, POLICIES)
+    return _found(given, POLICIES, offered)
 
 
 def policy_or_sample(

@@ -48,9 +48,17 @@ JOINS: dict[str, tuple[dict[str, Any], str]] = {
     "window": ({"window": None}, r"join a: window is missing"),
     "negative": ({"window": -1}, r"join a: window -1 of stream left must be 0 ticks or more"),
     "kind": ({"window": [3]}, r"join a: window is \[3\]; give text or a number"),
-    "weight": ({"weight": 0}, r"weight of join a is 0; it must be above 0"),
-    "less": ({"weight": -2.5}, r"weight of join a is -2\.5; it must be above 0"),
-    "nan": ({"weight": float("nan")}, r"weight of join a is nan; it must be above 0"),
+    "weight": ({"weight": 0}, r"weight of join a is 0; give a finite number above 0"),
+    "less": ({"weight": -2.5}, r"weight of join a is -2\.5; give a finite number above 0"),
+    "nan": ({"weight": float("nan")}, r"weight of join a is nan; give a finite number above 0"),
+    "infinite": (
+        {"weight": float("inf")},
+        r"weight of join a is inf; give a finite number above 0",
+    ),
+    "unnamed": ({"name": None, "on": None}, r"^join 1: on is missing"),
+    "unnamed archive": ({"name": None, "left": "nowhere.parquet"}, r"^join 1: .*nowhere\.parquet"),
+    "unnamed weight": ({"name": None, "weight": 0}, r"^weight of join 1 is 0"),
+    "open": ({"policy": "auto", "param": {"buckets": 3}}, r"join a: param is of a policy: name it"),
     "heavy": ({"weight": "two"}, r"join a: weight is 'two'; give a number"),
     "policy": ({"policy": "porb"}, r"join a: there is no policy 'porb'; .* mean 'prob'\?"),
     "param": ({"param": {"buckets": 3}}, r"join a: param is of a policy: name it with policy"),
@@ -65,7 +73,16 @@ JOINS: dict[str, tuple[dict[str, Any], str]] = {
 }
 ERRORS: dict[str, tuple[dict[str, Any], str]] = {
     "method": ({"method": "unifrom"}, r"join a: method is 'unifrom'; .* mean 'uniform'\?"),
-    "policy": ({"policy": "age"}, r"policy of join a is of another metric than error"),
+    "named policy": ({"policy": "age"}, r"policy of join a is of another metric than error"),
+    **{
+        name: ({name: own}, rf"{name} of join a is of another metric than error: leave it out")
+        for name, own in (
+            ("policy", "auto"),
+            ("estimator", "history"),
+            ("probe", "after_admission"),
+            ("profile", "left.json"),
+        )
+    },
 }
 
 

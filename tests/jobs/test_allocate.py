@@ -80,6 +80,15 @@ def points(found: JoinMeasure, name: str, side: int) -> naive_models.Points:
     return [(memory, rate * scale) for memory, rate in own]
 
 
+def test_short_replays_keep_the_estimator_that_is_given(tmp_path: Path) -> None:
+    join = zipf(tmp_path / "join", "direct", 1)
+    choices = [{}, {"policy": "auto"}, {"estimator": "history"}, {"estimator": "window"}]
+    reports = [allocated(tmp_path, "10%", join | own) for own in choices]
+    first, auto, history, window = (report["joins"][0] for report in reports)
+    assert auto == first
+    assert (history["estimator"], window["estimator"]) == ("history", "window")
+
+
 @pytest.mark.parametrize("name", [AGE, FREQUENCY])
 @pytest.mark.parametrize("seed", range(15))
 def test_recall_by_memory_is_the_oracles(seed: int, name: str) -> None:

@@ -194,6 +194,7 @@ def test_from_python_and_uncounted() -> None:
         ({"memory": 5, "throttle": 0.5, "basic_window": 2, "adapt_every": 5}, "leave these out"),
         ({"memory": 5, "window": "rows:4"}, "counts tuples"),
         ({"memory": 5, "estimator": "history"}, "does not know"),
+        ({"memory": 5, "policy": "auto"}, "^policy auto tries .* leave it out for dgl, or choose"),
         ({"memory": 5, "policy": "yield"}, "not defined for joins by a predicate"),
         ({"memory": {"a": 5}, "split": "pooled"}, "memory K in place of NAME=K"),
         ({"memory": "-5"}, "whole number of tuples"),

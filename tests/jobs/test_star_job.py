@@ -477,6 +477,14 @@ WRONG = {
     "window": ({"window_left": 3}, "--window-left is not available .* give --window for all"),
     "on": ({"left_on": "k"}, "--left-on is not available .* in --stream NAME=PATH:COL"),
     "yield": ({"policy": "yield"}, "policy yield learns what a key yields"),
+    "auto": (
+        {"policy": "auto"},
+        (
+            "--policy auto tries policies on a left and a right stream, and several are given: leave "
+            "it out for dgl, or choose one of rand, ((?!yield).)*, custom$"
+        ),
+    ),
+    "no policy": ({"policy": "dlg"}, "no policy 'dlg'; choose one of rand, ((?!yield).)*'dgl'"),
     "no fact": ({"fact": None, "fact_begin": None}, "joins through a fact relation: give --fact"),
     "no window": ({"window": None}, "window of stream permits is missing"),
     "other": ({"window": "5,trip=3"}, "'trip'; the streams are .*Did you mean 'trips'"),

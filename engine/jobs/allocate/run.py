@@ -16,7 +16,7 @@ from engine.jobs.allocate.joins import Measured, RecallJoin, measured, recall_jo
 from engine.jobs.allocate.recall import MeasuredCurve, calibrated
 from engine.jobs.replay.run import run_replay
 from engine.jobs.sample.run import run_sample
-from engine.options.allocate import ERROR, RECALL, AllocateOptions, JoinOptions
+from engine.options.allocate import ERROR, RECALL, AllocateOptions, JoinOptions, titled
 from engine.options.sample import SampleOptions
 from engine.runtime.errors import WinnowError
 from engine.runtime.executors import Executor, Progress, Stages
@@ -178,7 +178,7 @@ def naming(join: JoinOptions) -> Iterator[None]:
     try:
         yield
     except WinnowError as error:
-        raise type(error)(f"join {join.name}: {error}") from error
+        raise type(error)(f"{titled(join.name)}: {error}") from error
 
 
 def named(stages: Stages, join: JoinOptions) -> Stages:
