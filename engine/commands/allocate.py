@@ -14,6 +14,7 @@ from engine.options.command import Command, Group, read_toml
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option
 from engine.options.storage import ANYWHERE, Storage
+from engine.options.written import FOLDER
 from engine.report.allocation import allocation_shown, draw
 from engine.report.figures import check_folder
 
@@ -31,7 +32,7 @@ class Plots(TypedDict, total=False):
     """What is drawn."""
 
     plots: Annotated[
-        where.PathLike | None, Option("folder of plots of memory and recall, by join", ANYWHERE)
+        where.PathLike | None, Option("folder of plots of memory and recall, by join", FOLDER)
     ]
 
 

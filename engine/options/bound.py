@@ -15,7 +15,7 @@ from engine.options.kinds import FLAG, NUMBER
 from engine.options.meanings import MEANINGS
 from engine.options.option import Interface, Option
 from engine.options.replay import FACT, JOIN, STREAMS, WHERE, JobOptions, Undivided, job_of
-from engine.options.storage import ANYWHERE
+from engine.options.written import NEW_FOLDER
 from engine.runtime.errors import SpecError
 
 
@@ -70,7 +70,7 @@ class BoundOutput(TypedDict, total=False):
     out: Annotated[
         where.PathLike | None,
         Option(
-            "folder of the plan, side, row, until_ts in Parquet (default: bounds only)", ANYWHERE
+            "folder of the plan, side, row, until_ts in Parquet (default: bounds only)", NEW_FOLDER
         ),
     ]
     print: Annotated[

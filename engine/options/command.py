@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from engine.options.option import Option, options_of
 from engine.options.storage import STORAGE
+from engine.options.written import check_nested
 from engine.runtime.errors import SpecError, WinnowError, closest, did_you_mean
 from engine.runtime.storage.uris import Place
 from engine.runtime.warned import IN_WORDS
@@ -128,10 +129,12 @@ class Command:
         Raises
         ------
         SpecError
-            If a value is invalid for its option.
+            If a value is invalid for its option, or what is to be written could not be.
         """
         found = {n: self.options[n].read(own) for n, own in values.items() if own is not None}
-        return Given(self.options, {n: own for n, own in found.items() if own is not None})
+        found = {n: own for n, own in found.items() if own is not None}
+        check_nested(self.options, found)
+        return Given(self.options, found)
 
     def from_keywords(self, values: Mapping[str, Any]) -> Given:
         """Return the options that Python's keywords give, read and checked.

@@ -15,7 +15,7 @@ from engine.options.kinds import NUMBER, VALUES, Whole
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option, check_fields
 from engine.options.replay import REPLAY, STREAMS, WHERE, JobOptions, Joined, job_of
-from engine.options.storage import ANYWHERE
+from engine.options.written import FILE, FOLDER
 from engine.runtime.errors import SpecError
 from engine.runtime.storage.uris import Place
 
@@ -75,9 +75,10 @@ class ProfileOutput(TypedDict, total=False):
     """Where a profile goes."""
 
     out: Annotated[
-        where.PathLike | None, Option("JSON file of the profile (default: print only)", ANYWHERE)
+        where.PathLike | None,
+        Option("JSON file of the profile (default: print only)", FILE),
     ]
-    plots: Annotated[where.PathLike | None, Option("folder of the plots", ANYWHERE)]
+    plots: Annotated[where.PathLike | None, Option("folder of the plots", FOLDER)]
 
 
 class Profile(Joined, streams.Combine, Measured, Advised, total=False):

@@ -15,9 +15,9 @@ from engine.options.kinds import FLAG, ITEMS, NUMBER
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option, check_fields, options_of
 from engine.options.replay import JOIN, STREAMS, WHERE, JobOptions, Joined, job_of
-from engine.options.storage import ANYWHERE
+from engine.options.written import NEW_FOLDER
 from engine.runtime.errors import SpecError
-from engine.runtime.storage.uris import Place, absolute
+from engine.runtime.storage.uris import Place
 from engine.runtime.streams import SIDES
 from engine.sampling.aggregates import AggregateSpec, parse_aggregate
 from engine.sampling.lane import METHODS
@@ -87,7 +87,7 @@ class AggregatesOut(TypedDict, total=False):
     """Where estimates go."""
 
     aggregates_out: Annotated[
-        where.PathLike | None, Option("folder of the aggregates, as Parquet and CSV", ANYWHERE)
+        where.PathLike | None, Option("folder of the aggregates, as Parquet and CSV", NEW_FOLDER)
     ]
 
 
@@ -196,9 +196,6 @@ class SampleOptions:
             ):
                 if value:
                     raise SpecError(f"--{name} is of aggregates: name one with --aggregate")
-        places = self.base.out, self.aggregates_out
-        if None not in places and len({absolute(place) for place in places if place}) == 1:
-            raise SpecError("--out and --aggregates-out are one folder: give two")
         assert self.specs is not None  # noqa: S101 - read here, for its errors
 
     @cached_property

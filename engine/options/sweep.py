@@ -23,7 +23,7 @@ from engine.options.meanings import MEANINGS
 from engine.options.option import AlsoCalled, Option, options_of
 from engine.options.replay import FACT, REPLAY, WHERE, JobOptions, job_of
 from engine.options.sample import CONFIDENCE, Confidence
-from engine.options.storage import ANYWHERE
+from engine.options.written import NEW_FOLDER
 from engine.policies import POLICIES, SAMPLING, Value
 from engine.replay.layout import ESTIMATORS
 from engine.runtime.errors import SpecError
@@ -144,7 +144,7 @@ class SweepOutput(TypedDict, total=False):
     ]
     out: Annotated[
         where.PathLike | None,
-        Option("folder of the table and the plots (default: print only)", ANYWHERE),
+        Option("folder of the table and the plots (default: print only)", NEW_FOLDER),
     ]
 
 

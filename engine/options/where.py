@@ -9,6 +9,7 @@ from typing import Annotated, TypeAlias, TypedDict
 from engine.options.kinds import FLAG, Text
 from engine.options.option import Interface, Option
 from engine.options.storage import ANYWHERE
+from engine.options.written import FILE, FOLDER, NEW_FOLDER
 from engine.runtime.storage.uris import Place
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -64,7 +65,7 @@ class Cache(TypedDict, total=False):
         PathLike | None,
         Option(
             "folder of prepared lanes (default: the user's cache)",
-            ANYWHERE,
+            FOLDER,
             interface=Interface.ARCHIVES,
         ),
     ]
@@ -88,13 +89,13 @@ class Pictures(TypedDict, total=False):
 
     plot: Annotated[
         PathLike,
-        Option("PNG or SVG file of the report's plots", ANYWHERE, interface=Interface.COMMAND_LINE),
+        Option("PNG or SVG file of the report's plots", FILE, interface=Interface.COMMAND_LINE),
     ]
     html: Annotated[
         PathLike,
         Option(
             "HTML file of the report: plots, tables and what was asked, in one file",
-            ANYWHERE,
+            FILE,
             interface=Interface.COMMAND_LINE,
         ),
     ]
@@ -104,7 +105,7 @@ class Report(Pictures, total=False):
     """Where the report goes."""
 
     report: Annotated[
-        PathLike, Option("JSON file of the report", ANYWHERE, interface=Interface.COMMAND_LINE)
+        PathLike, Option("JSON file of the report", FILE, interface=Interface.COMMAND_LINE)
     ]
 
 
@@ -121,7 +122,7 @@ class Out(TypedDict, total=False):
         PathLike | None,
         Option(
             "folder of the Parquet dataset (default: count only)",
-            ANYWHERE,
+            NEW_FOLDER,
             interface=Interface.ARCHIVES,
         ),
     ]

@@ -72,7 +72,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "tables of nothing": ({"aggregates_out": "t"}, r"--aggregates-out is of aggregates: name one"),
     "one folder": (
         {"aggregate": "count(*)", "out": "same", "aggregates_out": "same"},
-        r"--out and --aggregates-out are one folder: give two",
+        r"--out and --aggregates-out are both same: name two",
     ),
     "no profile": ({"profile": "no.json"}, r"profile no.json cannot be read .*winnow profile"),
     "idle profile": (

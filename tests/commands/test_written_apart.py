@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 from job_cases import Streams, arguments, streams
 
+import winnow
 from engine.commands import main
 from engine.report import envelope
+from engine.runtime.errors import SpecError
 
 
 @pytest.fixture
@@ -81,8 +83,54 @@ def test_two_outputs_are_two_files(archives: Streams, capsys: pytest.CaptureFixt
     words = arguments(archives.folder, report=one, html=one)
     refused(words, "are both .*x.html: name two files", capsys)
     words = arguments(archives.folder, out=one, html=one)
-    refused(words, "are both .*x.html: name two files", capsys)
+    refused(words, "are both .*x.html: name two", capsys)
     assert not one.exists()
+
+
+NESTED = {
+    "replay --memory 9 --out o --cache o/c": "--cache o/c is in --out o, which is to be new",
+    "replay --memory 9 --out c --cache c": "--out and --cache are both c: name two",
+    "replay --out r.json/o --report r.json": "--report r.json, which is a file: name another",
+    "replay --report r.json --html r.json/x.html": "--html r.json/x.html is in --report r.json",
+    "sweep --memory 9 --policy dgl --out o --cache x/../o/c": "is in --out o, which is to be new",
+    "sample --aggregate count --out o --aggregates-out o/a": "--aggregates-out o/a is in --out o",
+    "sample --aggregate count --out a/o --aggregates-out a": "--out a/o is in --aggregates-out a",
+    "sample --aggregate count --out s3://b/o --aggregates-out s3://b/o/a": "is in --out s3://b/o",
+    "bound --memory 9 --out o --cache o/c": "--cache o/c is in --out o, which is to be new",
+    "profile --out p --plots p/plots": "--plots p/plots is in --out p, which is a file: name",
+    "profile --out p --plots p": "--out and --plots are both p: name two",
+}
+
+
+@pytest.mark.parametrize("line", NESTED)
+def test_no_output_is_within_another(
+    archives: Streams,
+    line: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(archives.folder)
+    before = sorted(archives.folder.iterdir())
+    base = "--engine local --left left.parquet --right right.parquet --on k --time t --window 9"
+    command, *rest = line.split()
+    refused([command, *base.split(), *rest], NESTED[line], capsys)
+    assert sorted(archives.folder.iterdir()) == before
+
+
+def test_no_output_of_python_is_within_another(archives: Streams) -> None:
+    left, right = (archives.folder / f"{side}.parquet" for side in ("left", "right"))
+    out = archives.folder / "o"
+    places = {"out": out, "aggregates": "count(*)", "aggregates_out": out / "a"}
+    with pytest.raises(SpecError, match=r"aggregates_out .* is in out .*, which is to be new"):
+        winnow.sample(left, right, on="k", time="t", window=9, memory=9, **places)
+
+
+def test_reports_may_be_in_the_new_folder(archives: Streams) -> None:
+    out = archives.folder / "o"
+    assert (
+        main(arguments(archives.folder, out=out, report=out / "r.json", html=out / "r.html")) == 0
+    )
+    assert {"r.json", "r.html"} < {own.name for own in out.iterdir()}
 
 
 def test_a_report_is_written_anew_where_a_link_points(archives: Streams) -> None:

@@ -480,8 +480,8 @@ WRONG = {
     "auto": (
         {"policy": "auto"},
         (
-            "--policy auto tries policies on a left and a right stream, and several are given: leave "
-            "it out for dgl, or choose one of rand, ((?!yield).)*, custom$"
+            "--policy auto tries policies on a left and a right stream, and several are given: "
+            "leave it out for dgl, or choose one of rand, ((?!yield).)*, custom$"
         ),
     ),
     "no policy": ({"policy": "dlg"}, "no policy 'dlg'; choose one of rand, ((?!yield).)*'dgl'"),

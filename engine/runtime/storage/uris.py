@@ -207,6 +207,21 @@ def absolute(place: Place) -> str:
     return str(place).rstrip("/") if isinstance(place, Uri) else str(place.absolute())
 
 
+def within(place: Place, folder: Place) -> bool:
+    """Tell whether a place is a folder or in it, whatever links lead there.
+
+    Examples
+    --------
+    >>> within(Path("out/a"), Path("out")), within(Path("out"), Path("out/a"))
+    (True, False)
+    >>> within(Uri("s3://b/out"), Uri("s3://b/out/")), within(Path("out"), Uri("s3://b/out"))
+    (True, False)
+    """
+    if isinstance(place, Uri) or isinstance(folder, Uri):
+        return f"{absolute(place)}/".startswith(f"{absolute(folder)}/")
+    return Path(os.path.realpath(place)).is_relative_to(os.path.realpath(folder))
+
+
 def path_of(flag: str, text: str) -> Path:
     """Return the path of an option that takes no URI but of a disk."""
     found = place_of(text)
