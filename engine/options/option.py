@@ -6,7 +6,7 @@ keyword, and with hyphens the option of the command line and its name in job fil
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
@@ -66,6 +66,8 @@ class Option:
         The keyword; filled in by `options_of`.
     also : tuple of str
         Keywords that are other names of it; filled in by `options_of` of fields with `AlsoCalled`.
+    excludes : tuple of str
+        Keywords of options that cannot be given with it.
     """
 
     help: str
@@ -79,6 +81,7 @@ class Option:
     positional: bool = False
     name: str = ""
     also: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
 
     @property
     def toml(self) -> str:
@@ -150,8 +153,23 @@ def _variant(name: str, found: Mapping[str, Option]) -> Option:
     for base, option in found.items():
         for form, words in _SIDED.items():
             if option.scope is Scope.SIDE and form.format(base) == name:
-                return replace(option, help=words, default=None)
+                return replace(option, help=words, default=None, excludes=())
     raise TypeError(f"field {name} of options is no Option, nor the variant of one by stream")
+
+
+def excluded(options: Mapping[str, Option], given: Collection[str]) -> set[str]:
+    """Return which options cannot be given with those, by keyword.
+
+    Examples
+    --------
+    >>> from engine.options.replay import REPLAY
+    >>> sorted(excluded(REPLAY.options, ["memory"])), excluded(REPLAY.options, ["memory_left"])
+    (['memory_left', 'memory_right'], {'memory'})
+    """
+    pairs = [(name, other) for name, own in options.items() for other in own.excludes]
+    return {other for name, other in pairs if name in given} | {
+        name for name, other in pairs if other in given
+    }
 
 
 def check_fields(spec: object, declared: type) -> None:

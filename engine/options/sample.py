@@ -34,7 +34,11 @@ class Sampled(TypedDict, total=False):
 
     fraction: Annotated[
         float | None,
-        Option("in place of memory: the share of tuples (uniform: of outputs) to sample", NUMBER),
+        Option(
+            "in place of memory: the share of tuples (uniform: of outputs) to sample",
+            NUMBER,
+            excludes=("memory", "memory_left", "memory_right", "overflow"),
+        ),
     ]
     overflow: Annotated[
         float | None,

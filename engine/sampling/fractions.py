@@ -77,16 +77,21 @@ def choose(recipe: Recipe, limits: Limits, models: Sequence[LaneModel]) -> Chose
     return ChosenFractions(Inclusion("pps-cluster", scales=both), memory, shares, rows)
 
 
-def check_memory(limits: Limits, windows: tuple[int, int], rows: tuple[int, int]) -> None:
+def check_memory(
+    limits: Limits, windows: tuple[int, int], rows: tuple[int, int], lanes: int = 1
+) -> None:
     """Raise `SpecError` if a side's outputs could never be sampled.
 
+    `lanes`: with how many others, itself included, a lane shares the memory of its group.
     A tuple with a window of 0 ticks only has simultaneous matches, which need no memory.
     """
     for side, name in enumerate(SIDES):
         if limits.memory[side] == 0 and all(rows) and windows[side] > 0:
+            whose = f"in one of {lanes} lanes that share it " if lanes > 1 else ""
+            more = "more, or fewer --lanes" if lanes > 1 else f"at least 1, or --window-{name} 0"
             raise SpecError(
-                f"memory of the {name} stream comes to 0 tuples, so that what they match later "
-                f"could not be estimated: give it at least 1, or --window-{name} 0"
+                f"memory of the {name} stream {whose}comes to 0 tuples, so that what they match "
+                f"later could not be estimated: give it {more}"
             )
 
 

@@ -91,7 +91,7 @@ def changed(path: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda c: c.pop("winnow"), r"is no profile: make it with winnow profile --out FILE"),
+        (lambda c: c.pop("winnow"), r"is no profile: winnow profile --out FILE makes one"),
         (lambda c: c.update(winnow="sweep"), r"is no profile"),
         (lambda c: c.update(version=9), r"is of version 9, and this winnow reads version 1"),
         (lambda c: c.pop("fit"), r"lacks the field 'fit'"),

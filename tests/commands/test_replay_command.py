@@ -460,6 +460,28 @@ def test_a_job_file_and_what_the_command_line_overrides(case: Streams) -> None:
     )
 
 
+REPLACED = [
+    ("memory-left = 4\nmemory-right = 7", "replay --memory 12 --policy dgl", (6, 6)),
+    ("memory = 12", "replay --memory-left 4 --memory-right 7 --policy dgl", (4, 7)),
+    ("memory = 12", "sample --fraction 0.5 --method eq-cluster", (None, None)),
+    ("memory-left = 4", "sample --fraction 0.5 --method uniform", (None, None)),
+    ("fraction = 0.5", "sample --memory 12", (6, 6)),
+    ('plan = "none"', "replay --memory 12 --policy dgl", (6, 6)),
+]
+
+
+@pytest.mark.parametrize(("stated", "words", "memory"), REPLACED)
+def test_the_command_line_replaces_what_it_excludes_in_a_job_file(
+    case: Streams, stated: str, words: str, memory: tuple[int | None, ...]
+) -> None:
+    job, report = case.folder / "job.toml", case.folder / "report.json"
+    sides = [f'{side} = "{case.folder}/{side}.parquet"' for side in ("left", "right")]
+    job.write_text("\n".join([*sides, 'on = "k"', 'time = "t"', "window = 9", stated]))
+    assert main([*words.split(), "--engine=local", f"--job={job}", f"--report={report}"]) == 0
+    found = json.loads(report.read_text())["memory"]
+    assert (found["left"], found["right"]) == memory
+
+
 def test_the_terminal_shows_the_report(case: Streams, capsys: pytest.CaptureFixture[str]) -> None:
     report = winnow(case.folder).report
     shown, said = capsys.readouterr()

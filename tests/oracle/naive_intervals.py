@@ -204,7 +204,7 @@ def _around(own: Moments, spread: float, rest: list[Moments], level: float) -> I
     rare = max(math.erfc(t / math.sqrt(2)) / 2, 1e-300)
     mine = gamma_reach(spread, own.third, own.shared / (2 * own.v), rare)
     theirs = gamma_reach(spread, third, shared / (2 * own.v), rare)
-    return max(mine[0], theirs[0]), max(mine[1], theirs[1])
+    return max(mine[0], theirs[0], 0.0), max(mine[1], theirs[1], 0.0)
 
 
 def gamma_reach(v: float, third: float, centre: float, rare: float) -> Interval:

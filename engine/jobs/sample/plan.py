@@ -169,17 +169,11 @@ class Planner:
         windows, lanes = self.settings.windows, len(self.profiles)
         models = LaneModels(self.profiles, [{}] * lanes, (None, None), windows, peaks=self._peaks)
         found = lane_budgets(memory, self.lanes.groups, models, SAMPLING["bottom-k"])
+        shared = {lane: len(own) for own in self.lanes.groups for lane in own}
         budgets = []
-        for (left, right), own in zip(found, self.profiles, strict=True):
+        for lane, ((left, right), own) in enumerate(zip(found, self.profiles, strict=True)):
             pair = _at_least(memory[0], left, own.left), _at_least(memory[1], right, own.right)
-            try:
-                check_memory(Limits(pair), windows, (own.left.rows, own.right.rows))
-            except SpecError as error:
-                if lanes == 1:
-                    raise
-                raise SpecError(
-                    f"of {lanes} lanes that share the memory, one has too little: {error}"
-                ) from None
+            check_memory(Limits(pair), windows, (own.left.rows, own.right.rows), shared[lane])
             budgets.append(pair)
         return budgets
 

@@ -22,7 +22,6 @@ from engine.report.envelope import (
     stream_report,
     window_report,
 )
-from engine.report.losses import share
 from engine.runtime.streams import SIDES
 
 ESTIMATED = ("estimate", "standard_error", "low", "high")
@@ -107,11 +106,10 @@ def _estimate(table: pa.Table, exact: float) -> dict[str, float | None]:
 
 
 def _summary(text: str, table: pa.Table) -> dict[str, Any]:
-    """Return how many estimates an aggregate has, and how many intervals cover."""
+    """Return how many estimates an aggregate has, and what share of the intervals covers."""
     covered = None
     if "covered" in table.schema.names:
-        known = pc.sum(pc.is_valid(table.column("covered"))).as_py() or 0
-        covered = share(pc.sum(table.column("covered")).as_py() or 0, known)
+        covered = pc.mean(table.column("covered")).as_py()
     return {"aggregate": text, "estimates": table.num_rows, "covered": covered}
 
 

@@ -31,7 +31,7 @@ from engine.runtime.streams import SIDES
 __all__ = ["AgeCurve", "ArrivalProfile", "Correlation", "Frequencies", "StreamProfile"]
 
 KIND, VERSION = "profile", 1
-_AGAIN = "make it with winnow profile --out FILE"
+_AGAIN = "winnow profile --out FILE makes one"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class ArrivalProfile:
     ...         ArrivalProfile.load(file)
     ...     except SpecError as error:
     ...         print(str(error).replace(folder, "."))
-    ./p.json is no profile: make it with winnow profile --out FILE
+    ./p.json is no profile: winnow profile --out FILE makes one
     """
 
     unit: str

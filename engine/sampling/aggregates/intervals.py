@@ -8,7 +8,8 @@ moments (docs/aggregates.md gives the formulas, the sources and what was measure
 and q_x = 1 - p_x. Let ``V = sum V_x``. An estimate covaries with its variance, by an estimated
 ``C = sum q S_x V_x``, and the error of the total has the third moment ``D = sum (1 + q) S_x V_x``,
 given the sample. With ``b = D / (2 V)``, ``k = V / b^2`` and G_u the quantile of a gamma variable
-of shape k + 1/2, the bounds are ``estimate + C / (2 V) + b (G_u - k - 1/2)``. Where all
+of shape k + 1/2, the bounds are ``estimate + C / (2 V) + b (G_u - k - 1/2)``, and the estimate
+where both lie on one side of it, as they do at a low confidence. Where all
 clusters are alike and p is small this is Jeffreys' interval of a Poisson count, in units of a
 cluster. Negative values mirror it. u is the probability of Student's quantile, because V is an
 estimate itself: of ``2 n`` degrees of freedom, at least 2, with ``n = V^2 / sum V_x^2``.
@@ -214,7 +215,8 @@ def _around(
         _gamma(spread, own.third, own.shared / (2 * own.v), rare),
         _gamma(spread, third, shared / (2 * own.v), rare),
     ]
-    return np.maximum(both[0][0], both[1][0]), np.maximum(both[0][1], both[1][1])
+    down, up = (np.maximum(own, other) for own, other in zip(*both, strict=True))
+    return np.maximum(down, 0.0), np.maximum(up, 0.0)
 
 
 def _gamma(v: Floats, third: Floats, centre: Floats, rare: Floats) -> tuple[Floats, Floats]:

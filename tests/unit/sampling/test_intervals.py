@@ -154,6 +154,19 @@ def test_no_interval_excludes_what_was_sampled(seed: int) -> None:
             assert row["high"] >= seen
 
 
+@pytest.mark.parametrize("confidence", [1e-9, 0.1, 0.3])
+@pytest.mark.parametrize("seed", range(5))
+def test_every_interval_contains_its_estimate(seed: int, confidence: float) -> None:
+    whole = sample(seed, independent=False)
+    for text in ("count(*)", "sum(importance)", "sum(left.v) every 10", "avg(left.v) every 10"):
+        spec = resolved(text)
+        tables = lane_tables(spec, whole, independent=False)
+        rows = combine(spec, tables, confidence, span=(-LAST, LAST)).to_pylist()
+        known = [row for row in rows if row["low"] is not None]
+        assert known
+        assert all(row["low"] <= row["estimate"] <= row["high"] for row in known)
+
+
 def test_reasons_are_told() -> None:
     whole = sample(7, independent=False)
     certain = whole.cut(whole.out.stored == 2)
