@@ -17,8 +17,10 @@ from rich.console import Console
 
 from engine.api.frames import loaded
 from engine.archives.moments import time_type, typed_times
+from engine.archives.roles import time_kind
 from engine.archives.rows import restored
 from engine.archives.source import open_archive
+from engine.facts.read import table_archive
 from engine.report.envelope import check_place, with_times
 from engine.report.record import keep_record
 from engine.report.shown import Request, Shown, print_in_words
@@ -279,9 +281,8 @@ def moments(unit: str, kind: pa.DataType) -> pa.DataType:
 
 def kind_of(source: str | pa.Table, side: str, name: str) -> pa.DataType:
     """Return the type of a stream's column of times; int64 if it has none."""
-    schema = open_archive(source, side).schema if isinstance(source, str) else source.schema
-    at = schema.get_field_index(name)
-    return schema.field(at).type if at >= 0 else pa.int64()
+    archive = open_archive(source, side) if isinstance(source, str) else table_archive(source, side)
+    return time_kind(archive, name) if name in archive.schema.names else pa.int64()
 
 
 def timed(rows: pa.Table | Outputs, unit: str, kind: pa.DataType) -> pa.Table | Outputs:

@@ -127,7 +127,10 @@ def measured(table: pa.Table, roles: Roles, columns: JoinColumns) -> tuple[Ints,
     roles : Roles
     columns : JoinColumns
     """
-    ts, faults = ticks(table.column(roles.time), columns.unit, zoned=columns.zoned)
+    try:
+        ts, faults = ticks(table.column(roles.time), columns.unit, zoned=columns.zoned)
+    except InputError as error:
+        raise InputError(f"column {roles.time}: {error}") from None
     if roles.importance is None:
         return ts, np.ones(len(ts)), faults
     importance, own = importances(table.column(roles.importance))

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.types as pt
 
-from engine.archives import families, texts
+from engine.archives import families
 from engine.archives.source import Archive
+from engine.archives.text_times import first_cells, read_as
 from engine.runtime.errors import InputError, SpecError, closest, did_you_mean
 from engine.runtime.name_lists import text_of
 from engine.runtime.streams import SIDES
@@ -188,7 +189,7 @@ def common_time(columns: Iterable[tuple[Archive, str]]) -> tuple[str, bool]:
     """
     known = []
     for archive, name in columns:
-        kind = families.value_type(_effective_time(archive, name))
+        kind = families.value_type(time_kind(archive, name))
         if not pt.is_null(kind):
             known.append((archive, name, kind, _tick(archive, name, kind)))
     if not known:
@@ -253,9 +254,9 @@ def _tick(archive: Archive, name: str, kind: pa.DataType) -> str:
     if pt.is_integer(kind) or pt.is_floating(kind):
         return "tick"
     if _read_from_text(archive, name):
-        first = texts.first_rows(archive.files[0].path, archive.side, name)[0]
+        first = next(own.cell for own in first_cells(archive, name) if own.cell is not None)
         raise InputError(
-            f"{archive.placed}: time column {name} holds text such as {str(first)!r}: write times "
+            f"{archive.placed}: time column {name} holds text such as {first!r}: write times "
             "as in 2026-03-01T08:00:00Z, or as whole numbers"
         )
     raise InputError(
@@ -264,19 +265,33 @@ def _tick(archive: Archive, name: str, kind: pa.DataType) -> str:
     )
 
 
-def _effective_time(archive: Archive, name: str) -> pa.DataType:
-    """Return the type of a time column; of text, what most of its first cells read as."""
+def time_kind(archive: Archive, name: str) -> pa.DataType:
+    """Return the type of a time column; of text, one that reads what most first cells are.
+
+    Of times that is the finest in which a cell is written in the first block of a file.
+
+    Raises
+    ------
+    InputError
+        If only some times have a time zone.
+    """
     kind = archive.schema.field(name).type
     if not _read_from_text(archive, name):
         return kind
-    return _guess(archive, name, texts.TIME_TYPES) or kind
+    return read_as(archive, name) or kind
+
+
+def zone_of(archive: Archive, name: str) -> str | None:
+    """Return the time zone of a column of times, None if it has none."""
+    zone: str | None = getattr(time_kind(archive, name), "tz", None)
+    return zone
 
 
 def check_importance(archive: Archive, name: str) -> None:
     """Raise `InputError` if a column holds no numbers."""
     kind = families.value_type(archive.schema.field(name).type)
-    if _read_from_text(archive, name):
-        kind = _guess(archive, name, (pa.float64(),)) or kind
+    if _read_from_text(archive, name) and any(own.floats for own in first_cells(archive, name)):
+        kind = pa.float64()
     if families.family(kind) not in ("integer", "float", "decimal", "null"):
         raise InputError(
             f"{archive.placed}: importance column {name} has type {kind}: it must be a number; "
@@ -293,11 +308,3 @@ def _read_from_text(archive: Archive, name: str) -> bool:
 def _inferred(archive: Archive, name: str, *formats: str) -> bool:
     """Return whether a column's type is inferred from files of one of these formats."""
     return archive.format in formats and name in archive.stored.names
-
-
-def _guess(archive: Archive, name: str, kinds: Sequence[pa.DataType]) -> pa.DataType | None:
-    """Return the type that most cells of a text column read as, None if no cell does."""
-    cells = texts.first_rows(archive.files[0].path, archive.side, name)[:1000]
-    scores = [int(texts.parsed(cells, kind)[1].sum()) for kind in kinds]
-    best = max(scores)
-    return kinds[scores.index(best)] if best else None

@@ -115,11 +115,6 @@ class Archive:
         """What every file holds itself."""
         return pa.schema([field for field in self.schema if field.name not in self.folders.names])
 
-    def zone_of(self, name: str) -> str | None:
-        """Return the time zone of a column of times, None if it has none."""
-        zone: str | None = getattr(self.schema.field(name).type, "tz", None)
-        return zone
-
     @property
     def fingerprint(self) -> str:
         """Digest of path, size, and modification time or ETag of every file; and types."""

@@ -25,10 +25,6 @@ from engine.runtime.storage.uris import Uri, place_of
 from engine.runtime.warned import warn
 
 T = TypeVar("T")
-TIME_TYPES = (
-    pa.int64(), pa.date32(), pa.timestamp("s"), pa.timestamp("s", "UTC"), pa.timestamp("ns"),
-    pa.timestamp("ns", "UTC"), pa.float64(),
-)  # fmt: skip
 _NO_TEXT = pa.nulls(1, pa.string())[0]
 _ZERO_LED = r"^[ \t]*-?0[0-9]+[ \t]*$"
 _WHOLE = r"^[ \t]*-?[0-9]+[ \t]*$"

@@ -14,6 +14,7 @@ from engine.archives import texts
 from engine.archives.canonical import contiguous
 from engine.archives.families import UNIT_DIGITS
 from engine.archives.numbers import as_float64
+from engine.archives.text_times import check_alike
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.jit import kernel as compiled
 
@@ -73,6 +74,11 @@ def ticks(column: pa.ChunkedArray, unit: str, *, zoned: bool) -> tuple[Ints, Fau
         Anything where there is a fault.
     faults : (n,) int8
         Indices into `FAULTS`.
+
+    Raises
+    ------
+    InputError
+        If text holds times that are finer than the unit, or of which only some have a time zone.
     """
     values = contiguous(column)
     faults = np.zeros(len(values), np.int8)
@@ -167,7 +173,12 @@ def _text_ticks(cells: pa.Array, unit: str, faults: Faults, *, zoned: bool) -> t
         return np.where(good, ts, other), faults
     kind = pa.date32() if unit == "day" else pa.timestamp(unit, "UTC" if zoned else None)
     times, good = texts.parsed(cells, kind)
-    faults[~null & ~good] = _UNREAD
+    bad = np.flatnonzero(~null & ~good)
+    if bad.size:
+        rest = cells.take(pa.array(bad))
+        check_alike(rest, unit, zoned=zoned)
+        far = texts.parsed(rest, pa.timestamp("s", kind.tz))[1] if unit == "ns" else False
+        faults[bad] = np.where(far, np.int8(_RANGE), np.int8(_UNREAD))
     raw = times.view(pa.int32() if unit == "day" else pa.int64())
     return _filled(raw).astype(np.int64), faults
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from engine.archives.roles import Roles, check_roles, check_streams, stated_unit
+from engine.archives.roles import Roles, check_roles, check_streams, stated_unit, zone_of
 from engine.archives.source import Archive, open_archive
 from engine.facts.roles import FactRoles, check_fact_roles
 from engine.lanes.facts import FactInput
@@ -102,7 +102,7 @@ def checked(options: JobOptions, left: Archive, right: Archive, facts: Archive |
     else:
         fact = facts_of(facts, options.fact.roles, streams)
         unit = check_streams(*streams[0], *streams[1]).unit
-    zone = left.zone_of(options.left_roles.time)
+    zone = zone_of(left, options.left_roles.time)
     return Archives(left, right, stated_unit(unit, options.time_unit), fact, zone)
 
 

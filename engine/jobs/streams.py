@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from engine.archives.families import not_in_parquet
-from engine.archives.roles import Roles
+from engine.archives.roles import Roles, zone_of
 from engine.archives.rows import Rows
 from engine.archives.source import Archive, check_unchanged, open_archive
 from engine.facts.read import table_archive
@@ -44,7 +44,7 @@ class StreamSource(NamedTuple):
     @property
     def zone(self) -> str | None:
         """The time zone of its times."""
-        return self.archive.zone_of(self.roles.time)
+        return zone_of(self.archive, self.roles.time)
 
 
 def open_source(given: str | pa.Table, side: str) -> Source:

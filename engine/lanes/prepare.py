@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
-from engine.archives.roles import JoinColumns, Roles, check_roles, check_streams
+from engine.archives.roles import JoinColumns, Roles, check_roles, check_streams, time_kind
 from engine.archives.source import Archive, check_unchanged
 from engine.facts.read import read_facts
 from engine.lanes.build import Build
@@ -39,6 +39,11 @@ def fingerprint(
         "version": VERSION,
         "archives": [archive.fingerprint for archive in archives],
         "roles": [asdict(role) for role in roles],
+        "times": [
+            str(time_kind(archive, role.time))
+            for archive, role in zip(archives, roles, strict=True)
+            if role.time in archive.schema.names
+        ],
         "lanes": lanes,
         "bad_rows": bad_rows,
         "payload": payload,

@@ -32,7 +32,7 @@ from engine.lanes.placing import (
 from engine.lanes.runfiles import write_blocks, write_rows
 from engine.lanes.runs import KEYS, Run, lanes_written, write_index
 from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
-from engine.runtime.errors import SpecError
+from engine.runtime.errors import InputError, SpecError
 from engine.runtime.jit import Ints
 from engine.runtime.storage.places import written
 from engine.runtime.storage.uris import extended, place_of
@@ -122,7 +122,11 @@ class Splitting:
     def add(self, table: pa.Table, rows: int | Ints) -> None:
         """Write the runs of a table, of which `rows` is as in `normalise`."""
         plan = self._plan
-        found = normalise(table, plan.roles, plan.columns, rows, seed=plan.seed)
+        try:
+            found = normalise(table, plan.roles, plan.columns, rows, seed=plan.seed)
+        except InputError as error:
+            where = f"the {SIDES[plan.side]} archive: file {self._origin}"
+            raise InputError(f"{where}: {error}") from None
         self.rows += table.num_rows
         self._null_keys += found.null_keys
         self._rejected += found.rejected.num_rows

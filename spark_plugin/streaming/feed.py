@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from engine.archives.folders import NONE
 from engine.archives.normalise import decoded
-from engine.archives.roles import JoinColumns, Roles
+from engine.archives.roles import JoinColumns, Roles, zone_of
 from engine.archives.rows import GroupTimes, group_times
 from engine.archives.source import Archive, open_archive, unreadable
 from engine.archives.ticks import FAULTS, ticks
@@ -75,7 +75,7 @@ class Feed:
     def zone(self) -> str | None:
         """Time zone of the left stream's times."""
         left = self.streams[0]
-        return left.archive.zone_of(left.roles.time)
+        return zone_of(left.archive, left.roles.time)
 
     @property
     def digest(self) -> str:

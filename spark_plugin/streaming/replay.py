@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from engine.api.keywords import takes
-from engine.archives.roles import check_present
+from engine.archives.roles import check_present, zone_of
 from engine.archives.source import Archive
 from engine.options.command import Given
 from engine.options.replay import roles_of
@@ -192,7 +192,7 @@ def _query(session: SparkSession, archives: tuple[Archive, ...], given: Given) -
     time = roles_of(given, "left").time
     check_present(archives[0], time)
     left, right = (_frame(session, archive) for archive in archives)
-    return query_of(left, right, given, archives[0].zone_of(time))
+    return query_of(left, right, given, zone_of(archives[0], time))
 
 
 def _feed(query: Query, archives: tuple[Archive, ...]) -> Feed:

@@ -7,6 +7,7 @@ from contextlib import closing
 import pyarrow as pa
 
 from engine.archives.moments import time_type
+from engine.archives.roles import zone_of
 from engine.archives.rows import restored
 from engine.facts.roles import check_fact_roles
 from engine.jobs.lookup.run import run_lookup
@@ -69,8 +70,8 @@ def look_up(
             return run_lookup(options, left, right, None, progress)[0]
         roles = with_identity(options.fact_roles, right.archive)
         columns = check_fact_roles([(left.archive, options.stream_roles)], right.archive, roles)
-        kind = left.archive.schema.field(options.stream_roles.time).type
-        output.has_times(time_type(columns.unit, getattr(kind, "tz", None)), "ts")
+        zone = zone_of(left.archive, options.stream_roles.time)
+        output.has_times(time_type(columns.unit, zone), "ts")
         with closing(FolderSink(output)) as sink:
             report, schema = run_lookup(options, left, right, sink, progress)
             sink.commit(schema)
