@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeAlias, TypedDict, TypeVar, runtime_checkable
+from weakref import WeakSet
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.types as pt
 
-from engine.archives.rows import encoded
+from engine.archives.rows import nulls_coded
 from engine.archives.storable import storable
 from engine.options.option import Option, options_of
 from engine.runtime.errors import InputError, SpecError
@@ -37,6 +37,8 @@ _REMEDIES = (
     ("", "give a pyarrow.Table of it"),
 )
 """What helps where Arrow makes no table of a frame, by what it says."""
+_READ: WeakSet[pa.RecordBatchReader] = WeakSet()
+"""Readers that were read, which later give no rows."""
 
 
 @runtime_checkable
@@ -154,20 +156,11 @@ def in_arrow(frame: Frame, name: str) -> str | pa.Table:
     if isinstance(frame, (str, os.PathLike)):
         return os.fspath(frame)
     try:
-        return _nulls_coded(storable(_table(frame, name))).replace_schema_metadata(None)
+        return nulls_coded(storable(_table(frame, name))).replace_schema_metadata(None)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(_refused(frame, name, error)) from error
-
-
-def _nulls_coded(table: pa.Table) -> pa.Table:
-    """Return a table whose dictionaries hold no nulls, which Arrow does not write."""
-    for at, field in enumerate(table.schema):
-        column = table.column(at)
-        if pt.is_dictionary(field.type) and any(c.dictionary.null_count for c in column.chunks):
-            table = table.set_column(at, field.name, encoded(column, field.type))
-    return table
 
 
 def _refused(frame: Any, name: str, error: Exception) -> str:  # noqa: ANN401 - whatever was given
@@ -194,6 +187,13 @@ def _unknown_types(frame: Any) -> Iterator[str]:  # noqa: ANN401 - whatever was 
 def _table(frame: Any, name: str) -> pa.Table:  # noqa: ANN401 - whatever was given
     if isinstance(frame, pa.Table):
         return frame
+    if isinstance(frame, pa.RecordBatchReader):
+        if frame in _READ:
+            raise InputError(
+                f"{name} is {_kind(frame)}, which can be read once and was: give a table, as its "
+                "read_all() makes, or another reader"
+            )
+        _READ.add(frame)
     top = type(frame).__module__.partition(".")[0]
     if top == "pandas" and hasattr(frame, "columns"):
         return _of_pandas(frame)
@@ -232,13 +232,17 @@ def _kind(frame: object) -> str:
 def _of_pandas(frame: Any) -> pa.Table:  # noqa: ANN401 - pandas need not be there
     """Return a frame of pandas with its index as columns, unless that only numbers the rows.
 
-    The labels decide, not the type of the index: pandas makes a RangeIndex of 0, 2, 4 too.
+    The labels decide, not the type of the index: pandas makes a RangeIndex of 0, 2, 4 too. Columns
+    without rows have no type: pandas makes floats of an empty list.
     """
     index = frame.index
     unnamed = index.name is None and index.dtype.kind in "iu"
     if not (unnamed and np.array_equal(index, np.arange(len(index)))):
         frame = frame.reset_index()
-    return pa.Table.from_pandas(frame, preserve_index=False)
+    found = pa.Table.from_pandas(frame, preserve_index=False)
+    if not found.num_rows and {*found.schema.types} <= {pa.float64(), pa.null()}:
+        return pa.schema([(name, pa.null()) for name in found.schema.names]).empty_table()
+    return found
 
 
 def _of_spark(frame: Any, name: str) -> pa.Table:  # noqa: ANN401 - PySpark need not be there

@@ -259,7 +259,10 @@ def restored(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
         kind = kinds.get(field.name, field.type)
         if kind != field.type:
             own = table.column(at)
-            own = encoded(own, kind) if pt.is_dictionary(kind) else own.cast(kind)
+            if pt.is_null(kind):  # to which Arrow casts nothing
+                own = pa.chunked_array([pa.nulls(len(own))])
+            else:
+                own = encoded(own, kind) if pt.is_dictionary(kind) else own.cast(kind)
             table = table.set_column(at, field.name, own)
     return table
 
@@ -271,3 +274,12 @@ def encoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         for part in column.cast(kind.value_type).dictionary_encode().chunks
     ]
     return pa.chunked_array(parts, pa.dictionary(kind.index_type, kind.value_type))
+
+
+def nulls_coded(table: pa.Table) -> pa.Table:
+    """Return a table whose dictionaries hold no nulls, which Arrow does not write."""
+    for at, field in enumerate(table.schema):
+        column = table.column(at)
+        if pt.is_dictionary(field.type) and any(c.dictionary.null_count for c in column.chunks):
+            table = table.set_column(at, field.name, encoded(column, field.type))
+    return table

@@ -1,7 +1,9 @@
 """Types as Arrow computes with them and Parquet stores them.
 
-Arrow computes nothing of views of text and bytes inside other types; polars has all of its text in
-views, also that of lists, structs and categories. Parquet has no decimals of negative scale.
+Arrow computes nothing of views of text and bytes inside other types, nor of dictionaries of nulls.
+Polars has all of its text in views, also that of lists, structs and categories; pandas makes a
+dictionary of nulls of a categorical column without a value. Parquet has no decimals of negative
+scale.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ WIDE, MOST_DIGITS = 38, 76
 def storable_type(kind: pa.DataType) -> pa.DataType:
     """Return the type with plain text and bytes in place of views, at any depth.
 
-    Decimals of a negative scale, such as whole hundreds, are of scale 0.
+    Decimals of a negative scale, such as whole hundreds, are of scale 0. A dictionary without
+    values is a column of nulls.
 
     Raises
     ------
@@ -38,6 +41,8 @@ def storable_type(kind: pa.DataType) -> pa.DataType:
         return pa.decimal128(digits, 0) if digits <= WIDE else pa.decimal256(digits, 0)
     if pt.is_dictionary(kind):
         values = storable_type(kind.value_type)
+        if pt.is_null(values):
+            return values
         return kind if values == kind.value_type else pa.dictionary(kind.index_type, values)
     parts = [kind.field(at) for at in range(kind.num_fields)]
     own = [part.with_type(storable_type(part.type)) for part in parts]
@@ -85,6 +90,8 @@ def storable(table: pa.Table) -> pa.Table:
 
 
 def _plain(name: str, column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pt.is_null(kind):
+        return pa.chunked_array([pa.nulls(len(column))])
     if pt.is_dictionary(kind):  # Arrow casts none
         parts = [
             pa.DictionaryArray.from_arrays(part.indices, part.dictionary.cast(kind.value_type))
