@@ -191,16 +191,22 @@ def _json(
 ) -> tuple[Iterable[pa.RecordBatch], pa.Schema]:
     """Return objects on lines, and their schema: `types`, or if none are given what the first have.
 
-    Times are text, as those with fractions of a second are.
+    Times are text, as those with fractions of a second are. A file may have no object.
     """
-    found = pj.open_json(
-        file,
-        read_options=pj.ReadOptions(block_size=_BLOCK),
-        parse_options=pj.ParseOptions(
-            explicit_schema=pa.schema(list(types.items())),
-            unexpected_field_behavior="infer" if not types else "error" if strict else "ignore",
-        ),
-    )
+    given = pa.schema(list(types.items()))
+    try:
+        found = pj.open_json(
+            file,
+            read_options=pj.ReadOptions(block_size=_BLOCK),
+            parse_options=pj.ParseOptions(
+                explicit_schema=given,
+                unexpected_field_behavior="infer" if not types else "error" if strict else "ignore",
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        if str(error).startswith("Empty"):
+            return (), given
+        raise
     kinds = {
         field.name: pa.string() if pt.is_timestamp(field.type) else field.type
         for field in found.schema

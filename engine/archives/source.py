@@ -159,9 +159,15 @@ def open_archive(where: str, side: str) -> Archive:
         )
     if kinds != ["parquet"]:
         schemas = reading.each(lambda path: texts.first_schema(path, side), paths)
+        pairs = zip(paths, schemas, strict=True)
+        given = [own for own in pairs if own[1].names or kinds != ["json"]]
+        if not given:
+            raise InputError(
+                f"the {side} archive: file {paths[0]} is empty: it needs an object on a line"
+            )
         states = reading.each(reading.state_of, paths)
         files = [ArchiveFile(path, None, *own) for path, own in zip(paths, states, strict=True)]
-        return _archive(where, side, kinds[0], files, reconciled(paths, schemas, side))
+        return _archive(where, side, kinds[0], files, reconciled(given, side))
     looked_at = reading.each(lambda path: _looked_at(path, side), paths)
     _check_same(paths, [schema for _, schema in looked_at], side)
     return _archive(where, side, "parquet", [file for file, _ in looked_at], looked_at[0][1])

@@ -9,32 +9,33 @@ import pyarrow as pa
 from engine.runtime.errors import InputError
 
 
-def reconciled(paths: Sequence[str], schemas: Sequence[pa.Schema], side: str) -> pa.Schema:
-    """Return one schema for CSV files whose cells were typed apart.
+def reconciled(files: Sequence[tuple[str, pa.Schema]], side: str) -> pa.Schema:
+    """Return one schema for text files, by path, whose cells were typed apart.
 
     A column without a value takes the other file's type; int64 beside double is double, and beside
     text it is text; times of different units take the finer, a date beside a timestamp is a
     timestamp.
     """
-    merged = {field.name: field.type for field in schemas[0]}
-    for path, schema in zip(paths[1:], schemas[1:], strict=True):
+    first, own = files[0]
+    merged = {field.name: field.type for field in own}
+    for path, schema in files[1:]:
         odd = sorted(set(schema.names) ^ set(merged))
         if odd:
-            without = paths[0] if odd[0] in schema.names else path
+            without = first if odd[0] in schema.names else path
             raise InputError(
                 f"the {side} archive mixes schemas: file {without} has no column {odd[0]}, which "
-                f"{path if without == paths[0] else paths[0]} has: write them alike"
+                f"{path if without == first else first} has: write them alike"
             )
         for field in schema:
             kind = _wider(merged[field.name], field.type)
             if kind is None:
                 raise InputError(
                     f"the {side} archive mixes schemas: column {field.name} has type "
-                    f"{merged[field.name]} in {paths[0]} and type {field.type} in {path}: "
+                    f"{merged[field.name]} in {first} and type {field.type} in {path}: "
                     "write them alike"
                 )
             merged[field.name] = kind
-    return pa.schema([(name, merged[name]) for name in schemas[0].names])
+    return pa.schema([(name, merged[name]) for name in own.names])
 
 
 def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:

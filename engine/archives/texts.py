@@ -65,8 +65,7 @@ def _readable(path: str, side: str, work: Callable[[], T]) -> T:
 
 def _message(path: str, side: str, error: BaseException) -> str:
     if str(error).startswith("Empty "):
-        needs = "a line of column names" if format_of(path) == "csv" else "an object on a line"
-        return f"the {side} archive: file {path} is empty: it needs {needs}"
+        return f"the {side} archive: file {path} is empty: it needs a line of column names"
     if "Empty CSV" in str(error):
         return f"the {side} archive: file {path} needs a line of column names that has an end"
     if isinstance(path, Uri) and isinstance(error, OSError):

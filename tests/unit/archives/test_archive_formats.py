@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from file_formats import WRITE, Writer, csv, json_lines
 
+import winnow
 from engine.archives import readers, texts
 from engine.archives.roles import Roles, check_roles
 from engine.archives.rows import Rows
@@ -144,6 +146,24 @@ def test_lines_that_are_no_objects_of_one_kind_are_told(
     with pytest.raises(InputError, match=r"left archive: file .*a\.jsonl") as told:
         read(write(tmp_path / "a.jsonl", objects))
     assert message in str(told.value)
+
+
+@pytest.mark.parametrize("nothing", [b"", b"\n"])
+@pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz"])
+def test_a_file_of_json_without_objects_has_no_rows(
+    tmp_path: Path, nothing: bytes, ending: str
+) -> None:
+    nothing = gzip.compress(nothing) if ending.endswith("gz") else nothing
+    for name in ("a", "c"):
+        (tmp_path / f"{name}.{ending}").write_bytes(nothing)
+    with pytest.raises(InputError, match="is empty: it needs an object on a line"):
+        open_archive(str(tmp_path), "left")
+    write(tmp_path / "b.jsonl", [{"t": "2024-01-01", "k": 1}, {"t": "2024-01-02", "k": 2}])
+    found, roles = open_archive(str(tmp_path), "left"), Roles(("k",), "t")
+    assert check_roles(found, roles, found, roles).unit == "day"
+    assert read(tmp_path).column_names == ["t", "k"]
+    outputs = winnow.replay(tmp_path, tmp_path, on="k", time="t", window=1, columns="ids").outputs
+    assert outputs["left_row"].to_pylist() == [0, 1]
 
 
 def test_columns_of_one_name_in_an_arrow_file_are_told(tmp_path: Path) -> None:
