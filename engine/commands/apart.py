@@ -15,8 +15,10 @@ from engine.runtime.storage.uris import Place, Uri
 _Identity: TypeAlias = tuple[int, int] | str
 
 
-def check_apart(written: Mapping[str, Place], read: Iterable[str | Place]) -> None:
-    """Refuse files that would replace one another, or one that is read.
+def check_apart(
+    written: Mapping[str, Place], read: Iterable[str | Place], *, archives: bool = True
+) -> None:
+    """Refuse files that would replace one another or one that is read, or be read the next time.
 
     Parameters
     ----------
@@ -24,12 +26,15 @@ def check_apart(written: Mapping[str, Place], read: Iterable[str | Place]) -> No
         Files, by the options that name them.
     read : iterable of str or Place
         Files, folders and globs.
+    archives : bool
+        Whether folders that are read are archives, of which every file counts.
 
     Raises
     ------
     SpecError
         If so.
     """
+    read = [*read]
     seen: dict[_Identity, str] = {}
     for option, place in written.items():
         if not isinstance(place, Uri) and is_stream(place):
@@ -46,6 +51,25 @@ def check_apart(written: Mapping[str, Place], read: Iterable[str | Place]) -> No
             found = seen.get(_identity(path))
             if found is not None:
                 raise SpecError(f"{found} {path} is a file that is read: name another")
+    for own in read if archives else ():
+        for option, place in written.items():
+            if _is_below(place, own):
+                raise SpecError(
+                    f"{option} {place} lies in {own}, which is read, and would be read with it the "
+                    "next time: name a place outside"
+                )
+
+
+def _is_below(place: Place, folder: str | Place) -> bool:
+    """Tell whether a place lies in a folder, under names that are not skipped there."""
+    if isinstance(place, Uri) or isinstance(folder, Uri):
+        inside = f"{folder}".rstrip("/") + "/"
+        parts = f"{place}".removeprefix(inside).split("/") if f"{place}".startswith(inside) else []
+    else:
+        where, home = place.resolve(), Path(folder).expanduser().resolve()
+        below = home.is_dir() and where.is_relative_to(home)
+        parts = [*where.relative_to(home).parts] if below else []
+    return bool(parts) and not any(part.startswith((".", "_")) for part in parts)
 
 
 def _identity(place: str | Place) -> _Identity:

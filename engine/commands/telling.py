@@ -103,4 +103,4 @@ def _check_apart(asked: Asked, given: Given, archives: Iterable[str]) -> None:
             written[given.options[name].written] = place_of(os.fspath(value))
         elif isinstance(given.options[name].kind, Anywhere) and value is not None:
             read.append(value)
-    check_apart(written, read)
+    check_apart(written, read, archives=asked.command.name != "report")

@@ -59,6 +59,31 @@ def test_no_report_replaces_a_file_of_a_folder_or_glob(
     refused(words, "--report .*part.parquet is a file that is read", capsys)
 
 
+@pytest.mark.parametrize("option", ["out", "report", "html", "plot"])
+def test_nothing_is_written_into_an_archive(
+    archives: Streams, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inside, link = archives.folder / "in", archives.folder / "link"
+    inside.mkdir()
+    link.symlink_to(inside)
+    (archives.folder / "left.parquet").rename(inside / "part.parquet")
+    name = {"out": "x", "report": "x.json", "html": "x.html", "plot": "x.png"}[option]
+    for below in (inside, inside / "deep", link, inside / ".." / "in"):
+        words = arguments(archives.folder, left=inside, **{option: below / name})
+        refused(words, f"--{option} .*{name} lies in .*/in, which is read, and would", capsys)
+    assert [own.name for own in inside.iterdir()] == ["part.parquet"]
+    for apart in (inside / f"_{name}", archives.folder / f"in{name}"):
+        own = {"out": None, option: apart}
+        assert main(arguments(archives.folder, left=inside, **own)) == 0
+
+
+def test_a_page_may_lie_beside_the_outputs_that_it_is_of(archives: Streams) -> None:
+    assert main(arguments(archives.folder, out=archives.folder / "o")) == 0
+    page = archives.folder / "o" / "page.html"
+    assert main(["report", str(archives.folder / "o"), "--html", str(page)]) == 0
+    assert page.exists()
+
+
 def test_no_report_replaces_the_job_or_what_is_none(
     archives: Streams, capsys: pytest.CaptureFixture[str]
 ) -> None:
