@@ -206,6 +206,8 @@ class BadRows(NamedTuple):
     total: int
     rows: tuple[int, ...]
     """The first of them, counted from 0 within the file."""
+    archive: str = ""
+    """What messages call the archive of the file, where several may have it."""
 
 
 def bad_rows_error(
@@ -228,6 +230,7 @@ def bad_rows_error(
         what = "1 row is" if bad.total == 1 else f"{bad.total} rows are"
         word = "row" if bad.total == 1 else "rows"
         where = f"file {bad.file}: " if bad.file else ""
+        where = f"{bad.archive}: {where}" if bad.archive else where
         within = " within a file" if bad.file else within
         lines.append(f"{where}column {bad.column}: {what} {bad.words} ({word} {shown})")
     more = [f"and {len(lines) - _MOST_LINES} more such"] if len(lines) > _MOST_LINES else []

@@ -156,6 +156,14 @@ def common_types(
     for mine, its in zip(ours, theirs, strict=True):
         kind = families.canonical_type(*compared_as([(one, mine), (other, its)]))
         if isinstance(kind, str):
+            for archive, name in ((one, mine), (other, its)):
+                if pt.is_binary(archive.schema.field(name).type) and _inferred(
+                    archive, name, "csv"
+                ):
+                    kind = (
+                        f"the text of {archive.called} is not in UTF-8: convert it, as "
+                        "`iconv -f latin1 -t utf-8` does"
+                    )
             raise InputError(
                 f"column {mine} of {one.called} ({one.schema.field(mine).type}) and "
                 f"column {its} of {other.called} ({other.schema.field(its).type}): {kind}"

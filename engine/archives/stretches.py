@@ -267,7 +267,8 @@ def read_groups(
     if found.faults and not quarantine:
         tally = FaultTally()
         tally.add(Part(found.payload, file.name, int(rows[0]), file.first), found)
-        raise bad_rows_error(tally.bad_rows(roles))
+        called = f"the {side} archive"
+        raise bad_rows_error(bad._replace(archive=called) for bad in tally.bad_rows(roles))
     return found
 
 

@@ -29,10 +29,11 @@ def reconciled(files: Sequence[tuple[str, pa.Schema]], side: str) -> pa.Schema:
         for field in schema:
             kind = _wider(merged[field.name], field.type)
             if kind is None:
+                encoded = pa.binary() in (merged[field.name], field.type)
                 raise InputError(
                     f"the {side} archive mixes schemas: column {field.name} has type "
                     f"{merged[field.name]} in {first} and type {field.type} in {path}: "
-                    "write them alike"
+                    f"write them alike{', in UTF-8' if encoded else ''}"
                 )
             merged[field.name] = kind
     return pa.schema([(name, merged[name]) for name in own.names])

@@ -146,7 +146,8 @@ def check_faults(
         column = roles[side].time if FAULTS[fault_].role == "time" else roles[side].importance
         name = archives[side].files[places[side][origin]].name
         first = tuple(rows[side, origin, fault_])
-        found.append(BadRows(name, str(column), FAULTS[fault_].words, total, first))
+        called = archives[side].called
+        found.append(BadRows(name, str(column), FAULTS[fault_].words, total, first, called))
     raise bad_rows_error(found)
 
 

@@ -186,7 +186,8 @@ def _tuples(source: Source) -> Iterator[Normalised]:
         tally.add(part, found)
         yield found
     if tally and not source.quarantine:
-        raise bad_rows_error(tally.bad_rows(roles))
+        called = source.archive.called
+        raise bad_rows_error(bad._replace(archive=called) for bad in tally.bad_rows(roles))
 
 
 def by_group(found: Sequence[Scanned], of: Ints, groups: int) -> list[StretchTuples]:

@@ -106,7 +106,10 @@ def test_bad_rows_of_facts_and_of_several_streams_are_those_of_frames() -> None:
 
 def test_bad_rows_of_a_frame_beside_a_file_say_which_is_which(tmp_path: Path) -> None:
     pq.write_table(BAD, tmp_path / "b.parquet")
-    message = r"^left frame: column t: .*; file .*b.parquet: column t: .* from 0 within a file\)$"
+    message = (
+        r"^left frame: column t: .*; the right archive: file .*b.parquet: column t: .* from 0 "
+        r"within a file\)$"
+    )
     with pytest.raises(InputError, match=message):
         winnow.replay(BAD, tmp_path / "b.parquet", **JOIN)
     found = winnow.replay(BAD, tmp_path / "b.parquet", bad_rows="quarantine", **JOIN).rejected

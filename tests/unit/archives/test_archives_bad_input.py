@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
+import winnow
 from engine.archives.roles import Roles, check_roles
 from engine.archives.source import Archive, open_archive
 from engine.lanes.manifest import Prepared
@@ -225,3 +228,35 @@ def test_an_archive_that_changes_while_it_is_read(tmp_path: Path) -> None:
 def test_a_folder_without_a_manifest_is_no_lanes(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no lanes: prepare them"):
         Prepared.load(tmp_path)
+
+
+@pytest.mark.parametrize("task", [winnow.replay, winnow.estimate])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_bad_rows_of_one_file_say_of_which_stream(
+    tmp_path: Path, task: Callable[..., Any], ending: str
+) -> None:
+    table = pa.table({"t": [1.0, None, 3.0], "k": [1, 2, 3]})
+    place = tmp_path / f"a.{ending}"
+    if ending == "csv":
+        pc.write_csv(table, place)
+    else:
+        pq.write_table(table, place)
+    with pytest.raises(InputError, match=r"a\.\w+: column t: 1 row is null \(row 1\)") as found:
+        task(place, place, on="k", time="t", window=1)
+    assert str(found.value).startswith("the left archive: file ")
+    if task is winnow.replay:
+        assert "; the right archive: file " in str(found.value)
+
+
+def test_keys_that_are_not_in_utf_8_are_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "latin.csv").write_text("t,k\n1,Köln\n", encoding="latin-1")
+    (tmp_path / "utf.csv").write_text("t,k\n1,Köln\n")
+    latin, utf = (open_archive(str(tmp_path / f"{own}.csv"), own) for own in ("latin", "utf"))
+    told = r"stream latin \(binary\).*: the text of stream latin is not in UTF-8: convert it, as"
+    for pair in ((latin, utf), (utf, latin)):
+        with pytest.raises(InputError, match="is not in UTF-8: convert it, as `iconv"):
+            check_roles(pair[0], Roles(("k",), "t"), pair[1], Roles(("k",), "t"))
+    with pytest.raises(InputError, match=told):
+        check_roles(latin, Roles(("k",), "t"), utf, Roles(("k",), "t"))
+    with pytest.raises(InputError, match="write them alike, in UTF-8"):
+        open_archive(str(tmp_path), "left")
