@@ -32,7 +32,7 @@ _REMEDIES = (
     ("Duplicate column names|already exists", "rename one of the columns, or the index"),
     (
         "column .* is |Conversion failed|too large",
-        "cast the column to one type that Arrow has, such as a decimal or text",
+        "cast the column to one type that Arrow has, such as a decimal or text, or leave it out",
     ),
     ("", "give a pyarrow.Table of it"),
 )

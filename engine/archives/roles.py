@@ -156,12 +156,10 @@ def common_types(
     for mine, its in zip(ours, theirs, strict=True):
         kind = families.canonical_type(*compared_as([(one, mine), (other, its)]))
         if isinstance(kind, str):
-            for archive, name in ((one, mine), (other, its)):
-                if pt.is_binary(archive.schema.field(name).type) and _inferred(
-                    archive, name, "csv"
-                ):
+            for own, name in ((one, mine), (other, its)):
+                if pt.is_binary(own.schema.field(name).type) and _inferred(own, name, "csv"):
                     kind = (
-                        f"the text of {archive.called} is not in UTF-8: convert it, as "
+                        f"the text of {own.called} is not in UTF-8: convert it, as "
                         "`iconv -f latin1 -t utf-8` does"
                     )
             raise InputError(

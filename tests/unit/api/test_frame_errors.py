@@ -126,7 +126,7 @@ def test_rows_set_aside_have_the_columns_of_their_frame() -> None:
 
 
 WIDE = pl.DataFrame({"t": [1, 2], "k": pl.Series([1, 2], dtype=pl.Int128)})
-CAST = "cast the column to one type that Arrow has, such as a decimal or text"
+CAST = "cast the column to one type that Arrow has, such as a decimal or text, or leave it out"
 FRAME = "it is one column: give a frame, as its to_frame() or pyarrow.table makes"
 RENAME = "rename one of the columns, or the index"
 
