@@ -15,9 +15,6 @@ from engine.runtime.errors import InputError
 from engine.runtime.storage import reading
 
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_CLOCK = r"^.{10}[T ]"
-_ZONE = r"^.{10}[T ].*(Z|[+-][0-9:]+)$"
-_PART = r"\.[0-9]"
 _MOST = 1000
 """Cells of a file by which numbers are told from times."""
 
@@ -47,8 +44,12 @@ def forms(cells: pa.Array) -> Forms:
     [DataType(date32[day]), TimestampType(timestamp[s, tz=UTC])]
     """
     text = pc.utf8_trim_whitespace(cells.cast(pa.string()))
-    text = text.filter(pc.match_substring_regex(text, _DATE))
-    clock, zoned, part = (pc.match_substring_regex(text, own) for own in (_CLOCK, _ZONE, _PART))
+    dashes, length = pc.count_substring(text, "-"), pc.binary_length(text)
+    begins = pc.and_(pc.greater(dashes, 1), pc.greater_equal(length, 10))
+    text, dashes, length = (own.filter(begins) for own in (text, dashes, length))
+    clock, part = pc.greater(length, 10), pc.match_substring(text, ".")
+    east, utc = pc.match_substring(text, "+"), pc.ends_with(text, "Z")
+    zoned = pc.or_(pc.greater(dashes, 2), pc.or_(east, utc))
     found: Forms = {}
     for kind, those in (
         (pa.date32(), pc.invert(clock)),
@@ -58,11 +59,20 @@ def forms(cells: pa.Array) -> Forms:
             for zone, other in ((None, pc.invert(zoned)), ("UTC", zoned))
         ),
     ):
-        own = text.filter(those)
-        good = own.filter(pa.array(parsed(own, kind)[1]))
-        if len(good):
-            found[kind] = good[0].as_py()
+        own = _good(text.filter(those), kind)
+        if len(own):
+            found[kind] = own[0].as_py()
     return found
+
+
+def _good(text: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return those of some cells that read as a type of times."""
+    try:
+        pc.cast(text, kind)
+    except pa.ArrowInvalid:
+        text = text.filter(pc.match_substring_regex(text, _DATE))  # few are then read in vain
+        return text.filter(pa.array(parsed(text, kind)[1]))
+    return text
 
 
 def first_cells(archive: Archive, name: str) -> list[First]:
