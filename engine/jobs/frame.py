@@ -77,7 +77,7 @@ class Archives(NamedTuple):
             combine=options.combine,
             start_ts=self.start_ts(options),
             seed=options.seed if seed is None else seed,
-            pooled=options.split == POOLED,
+            pooled=options.split == POOLED and options.plan is None,
         )
 
 

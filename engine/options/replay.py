@@ -92,7 +92,8 @@ class JobOptions(streams.PolicyJob):
     memory : tuple of Amount or None
         Budget of each side; None is exact.
     split : Split
-        Whether the sides' budgets are as given, or one memory to split over both.
+        Whether the sides' budgets are as given, or one memory to split over both; pooled where
+        a plan splits it.
     policy : str
         A policy, or "auto": what replays of stretches of the archives advise.
     left_open : tuple of str
@@ -137,8 +138,6 @@ class JobOptions(streams.PolicyJob):
         check_reference(self.reference, exact=self.exact)
         if not self.advised:
             check_split(self.split, self.memory, self.the_policy, through=self.fact is not None)
-        if self.plan is not None and self.split != EVEN:
-            raise SpecError(f"--plan says who stays on each side: leave --split {self.split} out")
 
     @property
     def archives(self) -> tuple[str, str]:
@@ -159,11 +158,6 @@ class JobOptions(streams.PolicyJob):
     def ranks(self) -> bool:
         """Whether a policy decides who stays: not where all do, or a plan says who."""
         return not self.exact and self.plan is None
-
-    @property
-    def one_memory(self) -> bool:
-        """Whether both sides share one memory, which a policy pools or a plan divides."""
-        return self.split == POOLED or (self.plan is not None and None not in self.memory)
 
     @property
     def fact_access(self) -> str:
@@ -252,6 +246,21 @@ def _left_open(given: Given) -> tuple[str, ...]:
     )
 
 
+def _planned(given: Given) -> Split:
+    """Return how the memory is split for a plan: one memory of both streams is the plan's to split.
+
+    Raises
+    ------
+    SpecError
+        If what a plan decides is given beside it.
+    """
+    for name in ("policy", "params", "split", "estimator"):
+        if name in given:
+            flag = given.options[name].written
+            raise SpecError(f"--plan says who stays on each side, without {flag}: give one of them")
+    return POOLED if "memory" in given else EVEN
+
+
 def job_of(given: Given, split: Split | None = None) -> JobOptions:
     """Return the job that options describe.
 
@@ -267,10 +276,8 @@ def job_of(given: Given, split: Split | None = None) -> JobOptions:
     """
     window_left, window_right = windows_of(given)
     split = split or parse_split(given["split"] or str(EVEN), "--split")
-    for name in ("policy", "params"):
-        if "plan" in given and name in given:
-            flag = given.options[name].written
-            raise SpecError(f"--plan says who stays, and so does {flag}: give one of them")
+    if "plan" in given:
+        split = _planned(given)
     return given.fill(
         JobOptions,
         left=given.needed("left"),

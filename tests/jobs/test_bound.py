@@ -347,6 +347,8 @@ PLAN = pa.table({"side": ["left", "right"], "row": [0, 0], "until_ts": [None, No
         ),
         (PLAN, {"policy": "simp"}, "give one of them"),
         (PLAN, {"param": "alpha=2"}, "give one of them"),
+        (PLAN, {"split": "even"}, "without --split: give one of them"),
+        (PLAN, {"estimator": "window"}, "without --estimator: give one of them"),
         (PLAN, {"gap": 0.1}, "--gap says how good bounds must be: give --bound as well"),
     ],
 )

@@ -66,10 +66,33 @@ def test_budgets_of_two_sides_are_one_memory_of_their_sum(tmp_path: Path, case: 
     assert as_given["upper"] < best
     plan = tmp_path / "plan"
     run("bound", case, tmp_path, out=plan, **given)
-    done = run("replay", case, tmp_path, plan=plan, **given)
+    done = run("replay", case, tmp_path, plan=plan, memory=MEMORY)
     assert done["result"]["importance"] == pytest.approx(best, rel=1e-12)
     assert done["peak_memory"]["left"] > 3
     assert done["peak_memory"]["both"] <= MEMORY
+    assert done["memory"]["split"] == "pooled"
+
+
+def test_a_plan_must_fit_the_budgets_of_the_sides(
+    tmp_path: Path, case: Streams, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = {"memory": None, "memory_left": 3, "memory_right": MEMORY - 3}
+    plans = {split: tmp_path / split for split in ("any", "even")}
+    for split, plan in plans.items():
+        best = run("bound", case, tmp_path, split=split, out=plan, **given)["importance"]
+    done = run("replay", case, tmp_path, plan=plans["even"], bound=True, **given)
+    assert done["result"]["importance"] == pytest.approx(best, rel=1e-12)
+    assert done["peak_memory"]["left"] <= 3
+    assert done["memory"]["left"] == 3
+    assert done["memory"]["split"] == "even"
+    assert done["bound"]["lower"] == pytest.approx(best, rel=1e-12)
+    assert done["bound"]["any_split"]["lower"] > best
+    words = arguments(case.folder, plan=plans["any"], out=None, report=None, **given)
+    assert main(words) == 2
+    assert (
+        "left tuples at once with probe before_admission, and its memory is 3: give the plan"
+        in (capsys.readouterr().err)
+    )
 
 
 def test_a_pooled_replay_has_but_one_best_possible(tmp_path: Path, case: Streams) -> None:

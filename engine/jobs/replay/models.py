@@ -25,7 +25,7 @@ from engine.models import rate_curve
 from engine.models.frequency import expected_recall
 from engine.models.profile.model import ArrivalProfile
 from engine.models.rate_curve import RateCurve
-from engine.options.budget import EXPECTED
+from engine.options.budget import EXPECTED, POOLED
 from engine.options.replay import JobOptions
 from engine.replay.settings import UNLIMITED, ReplaySettings, number_of
 from engine.runtime.errors import SpecError
@@ -140,7 +140,7 @@ class ReplayModels:
 
     def shared(self, budgets: Sequence[tuple[int, int]]) -> list[int]:
         """Return M of both sides together of each group of lanes: as split, where it is."""
-        if self._options.one_memory:
+        if self._options.split == POOLED:
             return shared_memories(self._options.memory, self._groups, self.lanes.peaks)
         own = [[side for lane in group for side in budgets[lane]] for group in self._groups]
         return [UNLIMITED if UNLIMITED in sides else sum(sides) for sides in own]

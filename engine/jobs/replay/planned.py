@@ -21,12 +21,16 @@ class Limits(NamedTuple):
 
     left: int
     right: int
-    both: int
-    """Where both sides have a limit it is one of both together: the plan says how it is split."""
+    both: int = UNLIMITED
+    """Of one memory, which the plan splits."""
 
 
 def limits_of(
-    groups: Sequence[Sequence[int]], budgets: Sequence[tuple[int, int]], shared: Sequence[int]
+    groups: Sequence[Sequence[int]],
+    budgets: Sequence[tuple[int, int]],
+    shared: Sequence[int],
+    *,
+    pooled: bool,
 ) -> list[Limits]:
     """Return the limits of each group of lanes.
 
@@ -36,16 +40,17 @@ def limits_of(
         K of left and right of each lane.
     shared : sequence of int
         M of both sides of each group.
+    pooled : bool
+        Whether the plan splits the memory, and not the budgets of the sides.
     """
+    if pooled:
+        return [Limits(UNLIMITED, UNLIMITED, both) for both in shared]
     found = []
-    for lanes, both in zip(groups, shared, strict=True):
+    for lanes in groups:
         sides = [[budgets[lane][side] for lane in lanes] for side in range(len(SIDES))]
         left, right = (UNLIMITED if UNLIMITED in own else sum(own) for own in sides)
-        found.append(Limits(left, right, both) if both == UNLIMITED else Limits(*_NONE, both))
+        found.append(Limits(left, right))
     return found
-
-
-_NONE = UNLIMITED, UNLIMITED
 
 
 @dataclass(frozen=True)
@@ -85,9 +90,11 @@ def fitted(check: PlanCheck) -> int:
         (f"{SIDES[0]} ", f"{SIDES[1]} ", ""), peaks, check.limits, strict=True
     ):
         if peak > limit:
+            whose = f"its memory is {limit}" if name else f"memory is {limit}"
+            flags = "--memory, which a plan may split in any way," if name else "--memory"
             raise InputError(
                 f"plan {check.plan.path} holds {peak} {name}tuples at once with probe {probe}, and "
-                f"memory is {limit}: give the plan's own --memory and --probe"
+                f"{whose}: give the plan's own {flags} and --probe"
             )
     return peaks[-1]
 

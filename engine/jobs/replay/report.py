@@ -103,8 +103,8 @@ def build_report(
         },
         "exact_memory": {"by_time": _needed(prepared, found)},
         "estimator_memory": _estimator_memory(settings, results),
-        "memory": memory_report(options.memory, found.budgets, pooled=options.one_memory)
-        | {"split": str(POOLED if options.one_memory else options.split)},
+        "memory": memory_report(options.memory, found.budgets, pooled=options.split == POOLED)
+        | {"split": str(options.split)},
         "window": window_report(settings.windows, prepared.unit, prepared.zone),
         "policy": {
             "name": _policy(options, settings),

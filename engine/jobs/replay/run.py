@@ -26,6 +26,7 @@ from engine.jobs.replay.models import ReplayModels, profile_given
 from engine.jobs.replay.planned import check_plan, limits_of, planned_tasks, replay_planned
 from engine.jobs.replay.report import Replayed, build_report
 from engine.jobs.replay.slices import REPLAY, in_lanes, precount, sliced
+from engine.options.budget import POOLED
 from engine.options.replay import JobOptions
 from engine.report.envelope import Report, last_ticks, time_bins
 from engine.report.losses import in_a_line, in_figures
@@ -99,7 +100,8 @@ def run_replay(
         shared = models.shared(budgets)
         peak = None
         if options.plan is not None:
-            limits = limits_of(lanes.groups, budgets, shared)
+            pooled = options.split == POOLED
+            limits = limits_of(lanes.groups, budgets, shared, pooled=pooled)
             peak = check_plan(options.plan, lanes, settings, limits)
         tasks = [
             ReplayTask(
@@ -126,7 +128,7 @@ def run_replay(
         if options.bound is not None:
             best = bound_settings(settings, options.bound)
             bounds = bounds_beside(
-                lanes, best, budgets, shared, pooled=options.one_memory, wanted=wanted
+                lanes, best, budgets, shared, pooled=options.split == POOLED, wanted=wanted
             )
         if output is not None:
             with stages.timed("commit"):
