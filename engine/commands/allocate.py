@@ -55,7 +55,8 @@ def run(asked: Asked) -> int:
     if plots is not None:
         check_folder(plots)
     options = allocate_of(read_toml(given["jobs"]), given["cache"])
-    with running(asked, given, options.archives) as job:
+    profiles = [join.profile for join in options.joins if join.profile is not None]
+    with running(asked, given, options.archives, besides=profiles) as job:
         report = build_report(run_allocation(options, *job.on))
     job.tell(allocation_shown(report))
     if plots is not None:

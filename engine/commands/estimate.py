@@ -51,7 +51,7 @@ def run(asked: Asked) -> int:
                 "--stream"
             )
         options = estimate_of(asked.command.given(values))
-    with running(asked, where, sampled=options.base.archives) as job:
+    with running(asked, where) as job:
         found = run_estimate(options, *job.on)
     job.tell(estimate_shown(found.report, found.aggregates))
     return 0

@@ -70,7 +70,7 @@ def run(asked: Asked) -> int:
     given = asked.given
     check_options(given)
     asks = question(given)
-    told = telling(asked, given, (given["stream"] or {}).values())
+    told = telling(asked, given)
     if asks.json not in {None, STANDARD_OUTPUT}:
         check_place(place_of(str(asks.json)))
     if "stream" in given:

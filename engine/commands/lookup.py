@@ -17,7 +17,7 @@ def run(asked: Asked) -> int:
     given = asked.given
     options = lookup_of(given)
     stream, fact = given.needed("stream"), given.needed("fact")
-    told = telling(asked, given, (stream, fact))
+    told = telling(asked, given)
     with progress_bars() as progress:
         report = look_up(options, stream, fact, progress)
     told.tell(lookup_shown(report))

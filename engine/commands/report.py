@@ -49,7 +49,7 @@ COMMAND = Command(
 def run(asked: Asked) -> int:
     """Print the report, and write its page if that was asked for."""
     given = asked.given
-    folder, told = given["folder"], telling(asked, given, (str(given["folder"]),))
+    folder, told = given["folder"], telling(asked, given)
     try:
         shown = _shown_again(folder)
         told.draw(shown)

@@ -24,6 +24,7 @@ from engine.report.shown import Shown
 from engine.runtime.errors import SpecError, chosen
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
 from engine.runtime.plugins import plugins
+from engine.runtime.storage.uris import Place
 from engine.runtime.warned import warn
 
 GROUP = "winnow.engines"
@@ -108,7 +109,7 @@ class Running(NamedTuple):
 
 @contextmanager
 def running(
-    asked: Asked, given: Given, archives: Iterable[str] = (), *, sampled: Iterable[str] = ()
+    asked: Asked, given: Given, archives: Iterable[str] = (), *, besides: Iterable[Place] = ()
 ) -> Iterator[Running]:
     """Start the requested engine, and draw the progress of the job in the block.
 
@@ -118,15 +119,15 @@ def running(
         With ``engine`` and ``rapids``, and ``report`` and ``html`` where the command has them.
     archives : iterable of str
         See `executor_of`.
-    sampled : iterable of str
-        Archives of which a part is read.
+    besides : iterable of Place
+        What else is read that no option of the command names.
 
     Raises
     ------
     WinnowError
         If there is no such engine, it does not start, or the report could not be written.
     """
-    told = telling(asked, given, [*archives, *sampled])
+    told = telling(asked, given, [*archives, *besides])
     written = "out" not in given.options or given["out"] is not None  # lanes are, which have no out
     if given.get("columns") == "ids" and not written:
         warn("--columns ids is of outputs that are written, and none are: give --out as well")

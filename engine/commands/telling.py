@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from engine.commands.apart import check_apart
 from engine.commands.asked import Asked
+from engine.commands.parser import collected
 from engine.options.command import Given
-from engine.options.storage import Anywhere
 from engine.options.where import REPORTED, STANDARD_OUTPUT
 from engine.report.envelope import Report, check_place
 from engine.report.record import keep_record
@@ -17,8 +17,8 @@ from engine.report.shown import Request, Shown
 from engine.report.tables import terminal
 from engine.runtime.storage.uris import Place, place_of
 
-WRITTEN = (*REPORTED, "out", "json")
-"""Options of files that commands write, and of folders of outputs, which are new."""
+WRITTEN = (*REPORTED, "out", "json", "plots", "aggregates_out")
+"""Options of files that commands write, and of folders of outputs. Others' files are read."""
 
 
 class Telling(NamedTuple):
@@ -64,13 +64,13 @@ class Telling(NamedTuple):
             save_figure(shown.figure(), self.plot)
 
 
-def telling(asked: Asked, given: Given, archives: Iterable[str] = ()) -> Telling:
+def telling(asked: Asked, given: Given, archives: Iterable[str | Place] = ()) -> Telling:
     """Find out before the work whether a report could be written where it was asked for.
 
     Parameters
     ----------
-    archives : iterable of str
-        What is read, besides the files that options name.
+    archives : iterable of str or Place
+        What is read, besides the files that the command line and its job file name.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def telling(asked: Asked, given: Given, archives: Iterable[str] = ()) -> Telling
     SpecError
         If one file is to be two, or is read.
     """
-    _check_apart(asked, given, archives)
+    _check_apart(asked, archives)
     report, html, plot = (given.get(name) for name in REPORTED)
     if report is not None:
         check_place(report)
@@ -92,15 +92,16 @@ def telling(asked: Asked, given: Given, archives: Iterable[str] = ()) -> Telling
     return Telling(report, html, plot, asked.request)
 
 
-def _check_apart(asked: Asked, given: Given, archives: Iterable[str]) -> None:
+def _check_apart(asked: Asked, archives: Iterable[str | Place]) -> None:
     """Refuse two outputs in one file, and one in a file that is read."""
     written: dict[str, Place] = {}
     read: list[str | Place] = [*archives]
     if (job := asked.values.get("job")) is not None:
         read.append(job)
-    for name, value in given.items():
-        if name in WRITTEN and value not in (None, STANDARD_OUTPUT):
-            written[given.options[name].written] = place_of(os.fspath(value))
-        elif isinstance(given.options[name].kind, Anywhere) and value is not None:
-            read.append(value)
+    for name, value in collected(asked.command, asked.values).items():
+        option = asked.command.options[name]
+        if name not in WRITTEN:
+            read += option.kind.files(option.written, value)
+        elif value != STANDARD_OUTPUT:
+            written[option.written] = place_of(os.fspath(value))
     check_apart(written, read, archives=asked.command.name != "report")

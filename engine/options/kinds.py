@@ -40,6 +40,11 @@ class Kind(ABC):
         """Return what Python's keyword has, for `read`."""
         return value
 
+    def files(self, flag: str, value: Any) -> list[Any]:  # noqa: ANN401 - as `read` gets it
+        """Return the files, folders and globs that a value names."""
+        del flag, value
+        return []
+
     def shown(self, value: Any) -> str:  # noqa: ANN401 - of this kind
         """Return a value as people write it."""
         return f"{value:g}" if isinstance(value, float) else str(value)
@@ -84,6 +89,10 @@ class Source(Kind):
     def read(self, flag: str, value: Any) -> Any:  # noqa: ANN401 - see Kind
         """Return a path as text, a table as it is."""
         return source_of(as_text(flag, value)) if isinstance(value, (str, os.PathLike)) else value
+
+    def files(self, flag: str, value: Any) -> list[Any]:  # noqa: ANN401 - see Kind
+        """Return what is there."""
+        return [self.read(flag, value)]
 
 
 class Place(Kind):
@@ -202,6 +211,14 @@ class Pairs(Kind):
                 raise SpecError(f"{flag} {name} is given more than once: give it once")
             found[name] = own
         return found
+
+
+class Files(Pairs):
+    """Files by name."""
+
+    def files(self, flag: str, value: Any) -> list[Any]:  # noqa: ANN401 - see Kind
+        """Return the files."""
+        return [os.fspath(own) for own in self.read(flag, value).values()]
 
 
 class Parameters(Kind):

@@ -20,7 +20,7 @@ from engine.options import best, deciding, several, where
 from engine.options import streams as shared
 from engine.options.by_stream import BY_STREAM, NAMES_BY_STREAM
 from engine.options.command import Command, Group
-from engine.options.kinds import NAMES, NUMBER, POSITIVE, WHOLE, Kind, Number, Pairs, as_text
+from engine.options.kinds import NAMES, NUMBER, POSITIVE, WHOLE, Files, Kind, Number, Pairs, as_text
 from engine.options.meanings import MEANINGS
 from engine.options.multijoin import GRAPHS, METHODS
 from engine.options.option import Interface, Option, Scope
@@ -59,7 +59,7 @@ class Streams(shared.ByName, total=False):
         Mapping[str, str],
         Option(
             "a stream, NAME=PATH; 2 to 8 times",
-            Pairs("NAME=PATH", repeated=True, form="NAME=PATH, such as trades=trades.parquet"),
+            Files("NAME=PATH", repeated=True, form="NAME=PATH, such as trades=trades.parquet"),
             interface=Interface.COMMAND_LINE,
         ),
     ]
@@ -228,7 +228,7 @@ class Harvest(TypedDict, total=False):
         Mapping[str, where.PathLike] | None,
         Option(
             "what winnow profile says of two of the streams, to begin with",
-            Pairs(
+            Files(
                 "LEFT,RIGHT=FILE",
                 repeated=True,
                 form="LEFT,RIGHT=FILE, such as trades,quotes=profile.json",

@@ -21,6 +21,10 @@ class Anywhere(Kind):
             raise SpecError(f"{flag} is {type(value).__name__}, which is no path: give one")
         return place_of(os.fspath(value))
 
+    def files(self, flag: str, value: Any) -> list[Place]:  # noqa: ANN401 - see Kind
+        """Return the file or folder."""
+        return [self.read(flag, value)]
+
 
 class StorageOptions(Kind):
     """Options of object stores, NAME=VALUE, of which errors and reports have no secrets."""

@@ -84,6 +84,54 @@ def test_a_page_may_lie_beside_the_outputs_that_it_is_of(archives: Streams) -> N
     assert page.exists()
 
 
+@pytest.mark.parametrize("command", ["replay", "sweep", "sample"])
+def test_no_report_replaces_a_profile(
+    archives: Streams, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = archives.folder / "streams.json"
+    whole = b'{"rows": {}}'  # as a report begins, so that nothing else would hold it back
+    place.write_bytes(whole)
+    base = ["--engine", "local", "--on", "k", "--time", "t", "--window", "9", "--memory", "9"]
+    for side in ("left", "right"):
+        base += [f"--{side}", str(archives.folder / f"{side}.parquet")]
+    for option in ("report", "html"):
+        words = [command, *base, "--profile", str(place), f"--{option}", str(place)]
+        refused(words, f"--{option} .*streams.json is a file that is read: name another", capsys)
+    job = archives.folder / "job.toml"
+    job.write_text(f'profile = "{place}"')
+    words = [command, *base, "--job", str(job), "--report", str(place)]
+    refused(words, "--report .*streams.json is a file that is read: name another", capsys)
+    assert place.read_bytes() == whole
+
+
+def test_no_report_replaces_a_plan_or_facts(
+    archives: Streams, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan, folder = archives.folder / "plan.parquet", archives.folder / "plan"
+    folder.mkdir()
+    for place in (plan, folder / "part.parquet"):
+        place.write_text("a plan")
+        named = folder if place.parent == folder else plan
+        words = arguments(archives.folder, plan=named, policy=None, report=place)
+        refused(words, f"--report .*{place.name} is a file that is read: name another", capsys)
+    words = arguments(archives.folder, fact=plan, fact_left="k", fact_right="k", report=plan)
+    refused(words, "--report .*plan.parquet is a file that is read: name another", capsys)
+
+
+def test_no_report_replaces_the_profile_of_an_allocation(
+    archives: Streams, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place, jobs = archives.folder / "streams.json", archives.folder / "jobs.toml"
+    place.write_text("{}")
+    jobs.write_text(
+        'memory = 9\nmetric = "recall"\n[[join]]\nleft = "l"\nright = "r"\non = "k"\ntime = "t"\n'
+        f'window = 9\nprofile = "{place}"\n'
+    )
+    for own in (place, jobs):
+        words = ["allocate", str(jobs), "--engine", "local", "--report", str(own)]
+        refused(words, f"--report .*{own.name} is a file that is read: name another", capsys)
+
+
 def test_no_report_replaces_the_job_or_what_is_none(
     archives: Streams, capsys: pytest.CaptureFixture[str]
 ) -> None:
