@@ -28,7 +28,8 @@ import winnow
 from engine.commands.line import all_commands
 from engine.options.by_stream import ByStream
 from engine.options.command import Group
-from engine.options.kinds import Flag, Number, Parameters, Whole
+from engine.options.kinds import Flag, Number, Whole
+from engine.options.named import Parameters
 from engine.options.option import Option
 from engine.options.replay import FACT, JOIN, STREAMS, WHERE
 from engine.options.streams import Memory, Probe

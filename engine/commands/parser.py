@@ -12,7 +12,8 @@ from typing import Any
 from engine.options.command import Command, Given, read_toml, values_of
 from engine.options.kinds import Flag
 from engine.options.meanings import cited
-from engine.options.option import Option, excluded
+from engine.options.option import Option
+from engine.options.precedence import laid_over
 from engine.runtime.errors import SpecError
 from engine.runtime.storage.uris import storing
 
@@ -165,8 +166,6 @@ def parsed(
 def collected(command: Command, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the raw values of the job file and of the command line, which takes precedence.
 
-    What is given on the command line also takes the place of what it excludes in the job file.
-
     Raises
     ------
     SpecError
@@ -177,11 +176,8 @@ def collected(command: Command, values: Mapping[str, Any]) -> dict[str, Any]:
     with storing(command.storage(values)):
         path = command.options["job"].read(values["job"])
         table = values_of(command, read_toml(path), f"job file {path}: ")
-    for name in table.keys() & values.keys():
-        command.options[name].read(table[name])  # wrong is wrong, though the command line wins
-    for name in excluded(command.options, values.keys()) & table.keys():
-        del table[name]
-    return table | {name: value for name, value in values.items() if name != "job"}
+    line = {name: value for name, value in values.items() if name != "job"}
+    return laid_over(command, line, table)
 
 
 def given_of(command: Command, values: Mapping[str, Any]) -> Given:

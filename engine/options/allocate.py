@@ -11,7 +11,8 @@ from typing import Annotated, Any, TypedDict
 from engine.options import deciding, streams, where
 from engine.options.budget import Amount, parse_amount
 from engine.options.command import Command, Given, Group, read_table, values_of
-from engine.options.kinds import NUMBER, PARAMETERS, Whole
+from engine.options.kinds import NUMBER, Whole
+from engine.options.named import PARAMETERS
 from engine.options.option import Option
 from engine.options.replay import JobOptions, job_of
 from engine.options.storage import ANYWHERE

@@ -84,6 +84,14 @@ class ByStream(Kind):
             found[name] = own
         return found
 
+    def over(self, flag: str, line: Any, file: Any) -> Any:  # noqa: ANN401 - see Kind
+        """Return the command line's values, and the file's of streams that it does not name."""
+        own = self.read(flag, line)
+        if not isinstance(own, Mapping) or REST in own:
+            return line
+        rest = self.read(flag, file)
+        return {**(rest if isinstance(rest, Mapping) else {REST: rest}), **own}
+
 
 class ColumnByStream(ByStream):
     """A column of all streams, or one by name of a stream, in Python as a mapping."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, TypedDict
 
-from engine.options.kinds import PARAMETERS, Text
+from engine.options.kinds import Text
+from engine.options.named import PARAMETERS
 from engine.options.option import Option
 from engine.policies import POLICIES, Policy, Value, policy_or_sample
 from engine.runtime.errors import SpecError

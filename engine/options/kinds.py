@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -39,6 +38,11 @@ class Kind(ABC):
     def from_keyword(self, value: Any) -> Any:  # noqa: ANN401 - whatever Python hands on
         """Return what Python's keyword has, for `read`."""
         return value
+
+    def over(self, flag: str, line: Any, file: Any) -> Any:  # noqa: ANN401 - as `read` gets them
+        """Return the value where a command line and a job file have one: the command line's."""
+        del flag, file
+        return line
 
     def files(self, flag: str, value: Any) -> list[Any]:  # noqa: ANN401 - as `read` gets it
         """Return the files, folders and globs that a value names."""
@@ -192,90 +196,6 @@ class Items(Kind):
         return tuple(as_text(flag, own) for own in (value if several else [value]))
 
 
-@dataclass(frozen=True)
-class Pairs(Kind):
-    """Values by name, each given as NAME=VALUE, which `form` shows."""
-
-    form: str = "NAME=VALUE"
-
-    def read(self, flag: str, value: Any) -> dict[str, Any]:  # noqa: ANN401 - see Kind
-        """Return the values by name; those of a mapping as they are."""
-        if isinstance(value, Mapping):
-            return dict(_entries(value))
-        found: dict[str, Any] = {}
-        for item in value if isinstance(value, (list, tuple)) else [value]:
-            name, equals, own = (part.strip() for part in str(item).partition("="))
-            if not (equals and name and own):
-                raise SpecError(f"{flag} is {item!r}; write {self.form}")
-            if name in found:
-                raise SpecError(f"{flag} {name} is given more than once: give it once")
-            found[name] = own
-        return found
-
-
-class Files(Pairs):
-    """Files by name."""
-
-    def files(self, flag: str, value: Any) -> list[Any]:  # noqa: ANN401 - see Kind
-        """Return the files."""
-        return [os.fspath(own) for own in self.read(flag, value).values()]
-
-
-class Parameters(Kind):
-    """A policy's parameters: NAME=VALUE, a table, which tables of policies may be in, or a mapping.
-
-    A ``function`` given as text is ``module:name``.
-    """
-
-    def read(self, flag: str, value: Any) -> dict[str, Any]:  # noqa: ANN401 - see Kind
-        """Return the parameters by name."""
-        found: dict[str, Any] = {}
-        if isinstance(value, Mapping):
-            given = dict(_entries(value))
-        else:
-            given = {}
-            for item in value if isinstance(value, (list, tuple)) else [value]:
-                name, equals, own = str(item).partition("=")
-                if not equals or not name.strip():
-                    raise SpecError(f"{flag} is {item!r}; write name=value, such as alpha=2")
-                given[name.strip()] = own.strip()
-        for name, own in given.items():
-            function = name.rpartition(".")[2] == "function" and isinstance(own, str)
-            found[name] = _function(own) if function else own
-        return found
-
-    def words(self, flag: str, value: Any) -> list[str]:  # noqa: ANN401 - see Kind
-        """Return NAME=VALUE for each parameter."""
-        return [word for name, own in value.items() for word in (flag, f"{name}={_exact(own)}")]
-
-
-def _exact(value: Any) -> str:  # noqa: ANN401 - whatever a parameter is
-    """Return a parameter's value as a command line gives it, to the last digit."""
-    if callable(value):
-        return f"{value.__module__}:{value.__qualname__}"
-    return ",".join(map(_exact, value)) if isinstance(value, (list, tuple)) else str(value)
-
-
-def _entries(table: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return a table's entries; those of tables within it as table.name."""
-    found: list[tuple[str, Any]] = []
-    for name, own in table.items():
-        inner = _entries(own) if isinstance(own, Mapping) else [("", own)]
-        found += [(f"{name}.{key}" if key else str(name), value) for key, value in inner]
-    return found
-
-
-def _function(where: str) -> Any:  # noqa: ANN401 - the user's function
-    module, _, name = where.strip().partition(":")
-    try:
-        return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise SpecError(
-            f"function {where!r} cannot be loaded ({error}); write module:name, with the module on "
-            "PYTHONPATH"
-        ) from None
-
-
 class Numbers(Kind):
     """Numbers, with commas between."""
 
@@ -307,5 +227,4 @@ SEED = Whole(least=-(2**63), most=2**64 - 1, range="it must fit 64 bits")
 FLAG = Flag()
 NAMES = Names("COL[,COL]")
 ITEMS = Items(repeated=True)
-PARAMETERS = Parameters("NAME=VALUE", repeated=True)
 NUMBERS = Numbers("X[,X]")

@@ -20,9 +20,10 @@ from engine.options import best, deciding, several, where
 from engine.options import streams as shared
 from engine.options.by_stream import BY_STREAM, NAMES_BY_STREAM
 from engine.options.command import Command, Group
-from engine.options.kinds import NAMES, NUMBER, POSITIVE, WHOLE, Files, Kind, Number, Pairs, as_text
+from engine.options.kinds import NAMES, NUMBER, POSITIVE, WHOLE, Kind, Number, as_text
 from engine.options.meanings import MEANINGS
 from engine.options.multijoin import GRAPHS, METHODS
+from engine.options.named import Files, Pairs
 from engine.options.option import Interface, Option, Scope
 from engine.options.shedding import MEASURED
 from engine.options.streams import Window

@@ -6,7 +6,7 @@ keyword, and with hyphens the option of the command line and its name in job fil
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
@@ -66,8 +66,6 @@ class Option:
         The keyword; filled in by `options_of`.
     also : tuple of str
         Keywords that are other names of it; filled in by `options_of` of fields with `AlsoCalled`.
-    excludes : tuple of str
-        Keywords of options that cannot be given with it.
     """
 
     help: str
@@ -81,7 +79,6 @@ class Option:
     positional: bool = False
     name: str = ""
     also: tuple[str, ...] = ()
-    excludes: tuple[str, ...] = ()
 
     @property
     def toml(self) -> str:
@@ -119,9 +116,13 @@ class Option:
         return f"{self.help} (default {self.kind.shown(self.default)})"
 
 
-_SIDED = {f"{side}_{{}}": f"the same of the {side} stream alone" for side in ("left", "right")} | {
-    f"{{}}_{side}": f"the same of the {side} stream alone" for side in ("left", "right")
-}
+def variants_of(name: str) -> dict[str, str]:
+    """Return what an option with `Scope.SIDE` may be called of one stream, and the help of that."""
+    return {
+        own: f"the same of the {side} stream alone"
+        for side in ("left", "right")
+        for own in (f"{side}_{name}", f"{name}_{side}")
+    }
 
 
 @cache
@@ -151,25 +152,9 @@ def options_of(declared: type) -> Mapping[str, Option]:
 
 def _variant(name: str, found: Mapping[str, Option]) -> Option:
     for base, option in found.items():
-        for form, words in _SIDED.items():
-            if option.scope is Scope.SIDE and form.format(base) == name:
-                return replace(option, help=words, default=None, excludes=())
+        if option.scope is Scope.SIDE and name in variants_of(base):
+            return replace(option, help=variants_of(base)[name], default=None)
     raise TypeError(f"field {name} of options is no Option, nor the variant of one by stream")
-
-
-def excluded(options: Mapping[str, Option], given: Collection[str]) -> set[str]:
-    """Return which options cannot be given with those, by keyword.
-
-    Examples
-    --------
-    >>> from engine.options.replay import REPLAY
-    >>> sorted(excluded(REPLAY.options, ["memory"])), excluded(REPLAY.options, ["memory_left"])
-    (['memory_left', 'memory_right'], {'memory'})
-    """
-    pairs = [(name, other) for name, own in options.items() for other in own.excludes]
-    return {other for name, other in pairs if name in given} | {
-        name for name, other in pairs if other in given
-    }
 
 
 def check_fields(spec: object, declared: type) -> None:

@@ -37,7 +37,6 @@ class Sampled(TypedDict, total=False):
         Option(
             "in place of memory: the share of tuples (uniform: of outputs) to sample",
             NUMBER,
-            excludes=("memory", "memory_left", "memory_right", "overflow"),
         ),
     ]
     overflow: Annotated[

@@ -19,7 +19,8 @@ from engine.options.budget import EVEN, POOLED, Amount, Split
 from engine.options.by_stream import BY_STREAM, NAMES_BY_STREAM, by_stream, check_name, given_to_all
 from engine.options.command import Command, Given, Group
 from engine.options.facts import FactAccess, FactChanges, FactSource, fact_roles
-from engine.options.kinds import ITEMS, NAMES, Pairs
+from engine.options.kinds import ITEMS, NAMES
+from engine.options.named import Pairs
 from engine.options.option import Interface, Option, Scope, check_fields
 from engine.options.streams import Window, check_reference
 from engine.runtime.errors import SpecError

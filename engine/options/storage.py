@@ -41,6 +41,10 @@ class StorageOptions(Kind):
             found[name] = own
         return checked_options(flag, found)
 
+    def over(self, flag: str, line: Any, file: Any) -> Any:  # noqa: ANN401 - see Kind
+        """Return both's options, the command line's in place of the file's of the same names."""
+        return self.read(flag, file) | self.read(flag, line)
+
     def words(self, flag: str, value: Any) -> list[str]:  # noqa: ANN401 - see Kind
         """Return the words of a command line that give these options, without secrets."""
         given = self.public([f"{name}={own}" for name, own in value.items()])

@@ -160,7 +160,6 @@ class Memory(TypedDict, total=False):
             "percentage of what the exact join needs at its peak, such as 10%; without it the join "
             "is exact",
             scope=Scope.SIDE,
-            excludes=("memory_left", "memory_right"),
         ),
     ]
     memory_left: Amount | None
@@ -240,7 +239,6 @@ class Plan(TypedDict, total=False):
             "winnow bound --out writes it, in place of a policy",
             ANYWHERE,
             interface=Interface.ARCHIVES,
-            excludes=("policy", "params"),
         ),
     ]
 

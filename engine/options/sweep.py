@@ -18,8 +18,9 @@ from engine.options.grid import (
     Target,
     parse_targets,
 )
-from engine.options.kinds import ITEMS, PARAMETERS, VALUES, Kind
+from engine.options.kinds import ITEMS, VALUES, Kind
 from engine.options.meanings import MEANINGS
+from engine.options.named import PARAMETERS
 from engine.options.option import AlsoCalled, Option, options_of
 from engine.options.replay import FACT, REPLAY, WHERE, JobOptions, job_of
 from engine.options.sample import CONFIDENCE, Confidence

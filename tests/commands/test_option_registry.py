@@ -19,17 +19,8 @@ from engine.commands.parser import given_of, parsed
 from engine.options.budget import BoundedKind, SplitKind
 from engine.options.by_stream import ByStream, ColumnByStream, NamesByStream
 from engine.options.command import Command
-from engine.options.kinds import (
-    Flag,
-    Items,
-    Kind,
-    Names,
-    Number,
-    Numbers,
-    Pairs,
-    Parameters,
-    Whole,
-)
+from engine.options.kinds import Flag, Items, Kind, Names, Number, Numbers, Whole
+from engine.options.named import Pairs, Parameters
 from engine.options.option import Interface, Option
 from engine.options.storage import StorageOptions
 from engine.runtime.errors import SpecError, WinnowError
