@@ -28,6 +28,7 @@ from engine.options.where import DEVICES
 from engine.policies import policy_named
 from engine.runtime.errors import SpecError
 from engine.runtime.storage.uris import Place
+from engine.runtime.streams import SIDES
 from engine.runtime.warned import warn
 
 
@@ -143,6 +144,12 @@ class JobOptions(streams.PolicyJob):
     def archives(self) -> tuple[str, str]:
         """Where the streams are."""
         return self.left, self.right
+
+    @property
+    def importance(self) -> dict[str, str | None]:
+        """The columns of importance, by side."""
+        roles = self.left_roles, self.right_roles
+        return dict(zip(SIDES, (own.importance for own in roles), strict=True))
 
     @property
     def advised(self) -> bool:

@@ -75,10 +75,11 @@ winnow sweep replays the whole archive'
 def advice_of(advice: Mapping[str, Any]) -> str:
     """Return the options that are advised, from what, what is next, and what is doubtful."""
     measure = advice["measure"]
-    source = "" if advice["by"] is None else f" (told by {advice['by']})"
+    others = advice.get("other_archives", False)
+    source = f" (told by {advice['by']}{', of other archives' if others else ''})"
     said = (
-        f"auto: {advice['options']}, best of {tried_on(advice)}{source}: "
-        f"{NAMES[measure]} {predicted(advice[measure])}"
+        f"auto: {advice['options']}, best of {tried_on(advice)}{source if advice['by'] else ''}: "
+        f"{NAMES[measure]} {predicted(advice[measure])}{' there' if others else ''}"
     )
     second = advice["next"]
     if second is not None:

@@ -85,6 +85,8 @@ def test_a_replay_without_a_budget_asks_nothing(
     at = words.index("--memory")
     assert main([*words[:at], *words[at + 2 :]]) == 2
     assert "a replay without a budget asks for neither" in capsys.readouterr().err
+    assert main([*words[:-2], "--plan", str(folder / "none")]) == 2
+    assert "a replay that follows a plan asks for neither: leave it out" in capsys.readouterr().err
 
 
 def test_a_profile_of_far_longer_windows_is_refused(
@@ -104,6 +106,73 @@ def test_a_profile_of_nothing_is_refused(folder: Path, capsys: pytest.CaptureFix
     capsys.readouterr()
     assert replayed(folder, "--policy age", "nothing.json") == 2
     assert "streams without rows: it tells nothing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("--window-left 5", "windows in ticks of 30, and 5 and 30 is asked for"),
+        ("--window 20", "windows in ticks of 30, and 20 is asked for"),
+        ("--memory 21%", "--memory 1%, 5%, 10%, 25%, and 21% is asked for"),
+        ("--left-importance ts", "--importance none, and ts and none is asked for"),
+        ("--probe after_admission", "--probe before_admission, and after_admission is asked"),
+        ("--start-ts 4", "--start-ts none, and 4 is asked for"),
+        ("--memory 10% --estimator window", "--estimator memory, and window is asked for"),
+    ],
+)
+def test_advice_that_does_not_apply_is_said_to_be_passed_over(
+    folder: Path, capsys: pytest.CaptureFixture[str], given: str, why: str
+) -> None:
+    if "--memory" not in given:
+        given += " --memory 10%"
+    profile = json.loads((folder / "30.json").read_text())
+    profile["advice"]["trials"][2]["estimator"] = "memory"
+    (folder / "30_memory.json").write_text(json.dumps(profile))
+    assert replayed(folder, given, "30_memory.json") == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"warning: --profile advises for {why}" in said
+    report = json.loads((folder / "report.json").read_text())
+    assert report["advice"]["by"] is None
+    unused = "--profile is not used: it tells age curves" in said
+    assert unused == (report["policy"]["profile"] is None)
+
+
+def test_advice_is_of_the_importance_that_was_measured(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = f"{where(folder)} --on key --time ts --window 30 --memory 10% --engine local"
+    told = folder / "weighed.json"
+    assert main(f"profile {words} --importance ts --out {told}".split()) == 0
+    assert json.loads(told.read_text())["advice"]["importance"] == {"left": "ts", "right": "ts"}
+    capsys.readouterr()
+    assert replayed(folder, "--memory 10%", "weighed.json") == 0
+    assert "advises for --importance ts, and none is asked for" in capsys.readouterr().err
+    assert replayed(folder, "--memory 10% --importance ts", "weighed.json") == 0
+    shown, said = capsys.readouterr()
+    assert "advises" not in said
+    assert "of other archives" not in shown
+
+
+def test_advice_of_other_archives_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(f"generate zipf --rows 500 --domain 9 --seed 5 --out {folder}/b".split()) == 0
+    words = f"replay {where(folder / 'b')} {JOIN} --memory 10% --profile {folder}/30.json"
+    assert main([*words.split(), "--report", str(folder / "b.json")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "30.json, of other archives): importance recall" in shown
+    assert " % there" in shown
+    advice = json.loads((folder / "b.json").read_text())["advice"]
+    assert (advice["by"], advice["other_archives"]) == (str(folder / "30.json"), True)
+
+
+def test_a_trial_is_spared_where_the_profile_is_no_guide(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def trial(*_: object, **__: object) -> None:
+        raise LookupError("a trial")
+
+    monkeypatch.setattr("engine.jobs.trial.replay.run_trial", trial)
+    assert replayed(folder, "--memory 10%", "100000.json") == 2
+    assert "has age buckets of 1000 ticks of stream left" in capsys.readouterr().err
 
 
 def test_advice_of_several_joins_is_followed(folder: Path) -> None:

@@ -214,6 +214,7 @@ def build_profile(
     fit = fit_report(whole.fit(0), whole.fit(1))
     turns = tuple(sum(one.turns[side] for one in whole.counts) for side in range(2))
     left, right = (np.array(whole.ages(side), np.int64) for side in range(2))
+    weighed = {"combine": options.base.combine, "importance": options.base.importance}
     return ArrivalProfile(
         prepared.unit,
         settings.windows,
@@ -223,7 +224,7 @@ def build_profile(
         frequencies,
         correlation(left, right, whole.simultaneous, settings.windows),
         fit,
-        advise(whole.basis(streams, frequencies.rest), fit, trials, options.base.combine),
+        advise(whole.basis(streams, frequencies.rest), fit, trials, weighed),
         online_report(
             whole.found, (turns[0], turns[1]), whole.rows, settings.buckets, options.monitor,
             options.retain,

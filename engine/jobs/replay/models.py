@@ -54,7 +54,9 @@ def profile_given(options: JobOptions) -> ArrivalProfile | None:
     """
     if options.profile is None:
         return None
-    if options.exact or options.plan is not None:
+    if options.plan is not None:
+        asking, remedy = "a replay that follows a plan", "leave it out"
+    elif options.exact:
         asking, remedy = "a replay without a budget", "leave it out"
     elif uses_profile(options):
         return ArrivalProfile.load(options.profile)

@@ -89,8 +89,6 @@ def run_replay(
         advice = None
         if choose is not None and options.advised:
             options, advice = choose(options, archives, lanes)
-            if len(lanes.groups) > 1 and options.policy != "age":
-                options = replace(options, profile=None)  # its frequencies are of one join
             settings, prior = archives.settings(options), profile_given(options)
         span = lanes.prepared.span
         edges = (0,) if span is None else time_bins(*span)

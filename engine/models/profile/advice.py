@@ -149,7 +149,7 @@ class Evidently(NamedTuple):
 
 
 def advise(
-    basis: Evidently, fit: dict[str, Any], trials: Sequence[dict[str, Any]], combine: str
+    basis: Evidently, fit: dict[str, Any], trials: Sequence[dict[str, Any]], weighed: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the advice, as a profile has it.
 
@@ -157,12 +157,12 @@ def advise(
     ----------
     trials : sequence of dict
         What short replays advise with each memory, plain.
-    combine : str
-        By which they weighed outputs.
+    weighed : dict
+        By what they weighed outputs: the importance of each side, and how it is combined.
     """
     return {
         "model": fit["model"],
-        "combine": combine,
+        **weighed,
         "trials": [
             {name: own for name, own in one.items() if name != "modelled"} for one in trials
         ],
