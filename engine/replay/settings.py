@@ -263,11 +263,15 @@ _ARRIVAL, _NOW, _SAMPLED = 7, 6, 3
 @cache
 def _callback(function: Callable[..., float], numbers: int) -> Pointer:
     """Return the pointer to a function of so many numbers; a user's is of policy custom."""
-    return pointer(
-        function, f"float64({', '.join(['float64'] * numbers)})",
-        f"{getattr(function, '__qualname__', function)} of policy custom",
-        f"{numbers} float64 numbers, of arithmetic and comparisons, that returns one",
-    )  # fmt: skip
+    named = f"{getattr(function, '__qualname__', function)} of policy custom"
+    wanted = f"{numbers} float64 numbers, of arithmetic and comparisons, that returns one"
+    found = pointer(function, f"float64({', '.join(['float64'] * numbers)})", named, wanted)
+    if not found.is_ours and found.raises:
+        raise SpecError(
+            f"function {named} may raise an exception, which no replay can end with, as by raise, "
+            f"assert, an index or print: give a function of {wanted}"
+        )
+    return found
 
 
 def _zero(imp: float, m: float, rel: float, draw: float, a: float, b: float, d: float) -> float:  # noqa: ARG001

@@ -34,10 +34,26 @@ class Pointer(Pointed):
         return self._address
 
     @cached_property
-    def _address(self) -> int:
+    def _compiled(self) -> Any:  # noqa: ANN401 - numba's
         (compiled,) = self._entry.overloads.values()
-        name = compiled.fndesc.llvm_cfunc_wrapper_name
-        return int(compiled.library.get_pointer_to_function(name))
+        return compiled
+
+    @cached_property
+    def _address(self) -> int:
+        name = self._compiled.fndesc.llvm_cfunc_wrapper_name
+        return int(self._compiled.library.get_pointer_to_function(name))
+
+    @property
+    def raises(self) -> bool:
+        """Whether there is an exception that it may raise, which no kernel passes on.
+
+        Only what was compiled in this process tells, as functions of users are.
+        """
+        return _EXCEPTION in self._compiled.library.get_llvm_str()
+
+
+_EXCEPTION = ".const.picklebuf"
+"""What numba calls an exception in LLVM's code; those that cannot happen are optimised away."""
 
 
 @cache

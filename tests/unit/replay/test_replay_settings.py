@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from engine.policies import POLICIES, SAMPLING, policy_named, policy_or_sample
-from engine.replay.settings import ReplaySettings
+from engine.replay.settings import ReplaySettings, now_callback
+from engine.runtime.errors import SpecError
 
 
 @pytest.mark.parametrize("name", [*POLICIES, *SAMPLING])
@@ -26,3 +29,30 @@ def test_a_policy_is_resolved_once(name: str) -> None:
 def test_an_exact_join_has_a_policy_that_does_not_matter() -> None:
     assert ReplaySettings(5, 9).policy is None
     assert ReplaySettings(5, 9).the_policy in POLICIES.values()
+
+
+def raises(imp: float, m: float, _age: float, _w: float, _previous: float, _new: float) -> float:
+    if m == 1.0:
+        raise ValueError
+    return imp * m
+
+
+def looks_up(imp: float, m: float, _age: float, _w: float, _previous: float, _new: float) -> float:
+    return (imp, 2.0)[int(m)]
+
+
+@pytest.mark.parametrize("function", [raises, looks_up])
+def test_a_function_that_may_raise_is_refused(function: Any) -> None:
+    with pytest.raises(SpecError, match=f"{function.__name__} of policy custom may raise an excep"):
+        now_callback(POLICIES["custom"], {"function": function})
+
+
+def counts(imp: float, m: float, age: float, w: float, previous: float, new: float) -> float:
+    found = imp / m + math.log(previous) + math.floor(age) ** 2 + 5 % int(m) + 5 // int(new)
+    for i in range(int(w)):
+        found = max(found, imp * i, abs(new), m**age)
+    return round(found)
+
+
+def test_arithmetic_raises_nothing() -> None:
+    assert now_callback(POLICIES["custom"], {"function": counts}).raises is False
