@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from engine.api.files import ORDER, in_files
-from engine.api.keywords import call_text
+from engine.api.keywords import call_text, check_executor
 from engine.api.result import Result
 from engine.api.tables import temporary
 from engine.jobs.allocate.report import build_report
@@ -63,6 +63,7 @@ def allocate(
     WinnowError
         If a job is invalid, an archive cannot be read, or the plots cannot be written.
     """
+    check_executor(executor)
     if plots is not None:
         check_folder(place_of(str(plots)))
     content = jobs if isinstance(jobs, Mapping) else read_toml(place_of(str(jobs)))

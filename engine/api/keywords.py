@@ -57,6 +57,7 @@ def takes(command: Command, part_of: str = "") -> Callable[[Callable[P, R]], Cal
                 lists = f": help({part_of or function.__name__}) lists all"
                 remedy = f": {instead}" if instead else f".{hint}" if hint else lists
                 raise TypeError(f"unexpected keyword {name!r}{remedy}")
+            check_executor(keywords.get("executor"))
             _tell_of_compiling()
             with command.as_keywords(), storing(command.storage(keywords)):
                 found = function(*args, **keywords)
@@ -93,6 +94,15 @@ def _listing(
     )
     function.__doc__ = _documented(function.__doc__ or "", options)
     return function
+
+
+def check_executor(executor: object) -> None:
+    """Raise `TypeError` if what is to run tasks cannot."""
+    if executor is not None and not hasattr(executor, "slots"):
+        raise TypeError(
+            f"executor is {executor!r}, which runs no tasks: leave it out for threads of this "
+            "process, or give spark_plugin.executor.SparkExecutor(session)"
+        )
 
 
 def _tell_of_compiling() -> None:

@@ -20,6 +20,7 @@ from engine.report.tables import table_of
 from engine.runtime.cache_folders import KERNELS, LANES, cache_home
 from engine.runtime.errors import OutputError, SpecError
 from engine.runtime.storage.disk import remove_folder, remove_leftovers
+from engine.runtime.storage.uris import Uri
 
 LIST, CLEAN = "list", "clean"
 
@@ -54,6 +55,11 @@ COMMAND = Command(
 def run(asked: Asked) -> int:
     """List what is kept between runs, or remove it."""
     given = asked.given
+    if given["do"] == LIST and "keep" in given:
+        raise SpecError("--keep is of winnow cache clean, and list removes nothing: leave it out")
+    named = given["cache"]
+    if named is not None and (isinstance(named, Uri) or not named.is_dir()):
+        raise SpecError(f"--cache is {named}, and there is no such folder here: name another")
     lanes = given["cache"] or cache_home() / LANES
     kept = cached_lanes(lanes)
     kernels = measured(cache_home() / KERNELS)

@@ -176,6 +176,8 @@ def collected(command: Command, values: Mapping[str, Any]) -> dict[str, Any]:
     with storing(command.storage(values)):
         path = command.options["job"].read(values["job"])
         table = values_of(command, read_toml(path), f"job file {path}: ")
+    if "job" in table:
+        raise SpecError(f"job file {path} names a job, and none is read from there: leave it out")
     line = {name: value for name, value in values.items() if name != "job"}
     return laid_over(command, line, table)
 

@@ -202,7 +202,7 @@ def parse_amounts(
             None if right is None else parse_amount(right, "--memory-right"),
         )
     if left is not None or right is not None:
-        raise SpecError("--memory and --memory-left/--memory-right exclude each other; give one")
+        raise SpecError("--memory and --memory-left or --memory-right exclude each other: give one")
     return divided(parse_amount(memory, "--memory"), split)
 
 

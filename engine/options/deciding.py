@@ -69,6 +69,13 @@ def settled(name: str | Policy, given: dict[str, Value]) -> tuple[Policy, dict[s
     parameters = policy.settle(given)
     if policy.name == "custom" and parameters["function"] is None:
         raise SpecError("policy custom needs --param function=module:name")
+    if policy.name == "age" and parameters["buckets"] != policy.settle({})["buckets"]:
+        both = parameters["curve_left"] and parameters["curve_right"]
+        if parameters["curve"] or both:
+            raise SpecError(
+                "parameter buckets of policy age is of curves that are measured, and they are "
+                "given: leave it out"
+            )
     for own in ("buckets", "grain"):
         buckets = parameters.get(own)
         if isinstance(buckets, float) and (buckets % 1 or buckets > MOST_BUCKETS):

@@ -229,11 +229,11 @@ def check_memory_given(given: Given) -> None:
     Raises
     ------
     SpecError
-        If parameters or an estimator are given for an exact join.
+        If such an option is given for an exact join.
     """
     if "plan" in given or any(name in given for name in options_of(streams.Memory)):
         return
-    for name in ("params", "estimator"):
+    for name in ("params", "estimator", "probe", "bound"):
         if name in given:
             raise SpecError(
                 f"{given.options[name].written} is of a replay within a memory, and without one "

@@ -15,7 +15,15 @@ from engine.runtime.errors import SpecError
 from engine.runtime.warned import WinnowWarning
 
 
-@pytest.mark.parametrize("given", [{"param": "alpha=3"}, {"estimator": "window"}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"param": "alpha=3"},
+        {"estimator": "window"},
+        {"probe": "after_admission"},
+        {"bound": "dual"},
+    ],
+)
 def test_parameters_and_estimators_need_a_memory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], given: dict[str, Any]
 ) -> None:
@@ -35,6 +43,27 @@ def test_a_policy_without_a_memory_is_warned_of(tmp_path: Path) -> None:
     winnow.replay(*places, policy="auto", **join)
     with pytest.raises(SpecError, match="estimator is of a replay within a memory"):
         winnow.replay(*places, estimator="window", **join)
+
+
+def test_age_buckets_are_of_measured_curves(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = arguments(streams(tmp_path).folder, policy="age", param="buckets=5")
+    for curves in (["curve=1,2"], ["curve_left=1,2", "curve_right=3"]):
+        assert main([*words, *(f"--param={own}" for own in curves)]) == 2
+        assert "parameter buckets of policy age is of curves that are measured" in (
+            capsys.readouterr().err
+        )
+    assert main([*words, "--param", "curve_left=1,2"]) == 0
+
+
+def test_a_job_file_names_no_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job = tmp_path / "job.toml"
+    job.write_text('job = "/no/such/file.toml"\n')
+    assert main(arguments(streams(tmp_path).folder, job=job)) == 2
+    assert f"job file {job} names a job, and none is read from there: leave it out" in (
+        capsys.readouterr().err
+    )
 
 
 def test_confidence_needs_an_interval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

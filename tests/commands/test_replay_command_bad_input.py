@@ -58,7 +58,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "memory": ({"memory": -1}, r"--memory is '-1'; give a whole number of tuples, 0 or more"),
     "part of a tuple": ({"memory": "10.5"}, r"--memory is '10.5'"),
     "percentage": ({"memory": None, "memory_left": "-5%"}, r"--memory-left is '-5%'"),
-    "both memories": ({"memory_left": 3}, r"--memory and --memory-left/--memory-right exclude"),
+    "both memories": ({"memory_left": 3}, r"--memory and --memory-left or --memory-right exclude"),
     "start": ({"start_ts": "2024-05-01"}, r"--start-ts is '2024-05-01', but time is a plain"),
     "far start": ({"start_ts": "9" * 30}, r"--start-ts is '9+', which is beyond 2\^62 ticks"),
     "no left": ({"left": None}, r"--left is missing"),

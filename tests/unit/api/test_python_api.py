@@ -305,3 +305,20 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = the_package.nothing
+
+
+def test_what_runs_no_tasks_is_refused() -> None:
+    wrong: Any = "spark"
+    for call in (
+        lambda: the_package.replay("a", "b", on="k", time="t", window=2, executor=wrong),
+        lambda: the_package.allocate({}, executor=wrong),
+        lambda: the_package.sample("a", "b", on="k", time="t", window=2, executor=wrong),
+    ):
+        with pytest.raises(TypeError, match=r"executor is 'spark', which runs no tasks: .*Spark"):
+            call()
+
+
+def test_a_message_has_names_of_one_kind() -> None:
+    rows = table([(1, 1, 1.0)])
+    with pytest.raises(SpecError, match=r"^memory and memory_left or memory_right exclude each"):
+        the_package.replay(rows, rows, on="k", time="t", window=2, memory=4, memory_left=2)
