@@ -13,7 +13,7 @@ from engine.device.through_facts import most_matches
 from engine.facts.key_links import KeyLinks
 from engine.policies import Across, Policy, Structure, Value, dgl, yield_
 from engine.replay.layout import ESTIMATORS, HISTORY_ESTIMATOR, ReplayRules
-from engine.replay.settings import ReplaySettings
+from engine.replay.settings import ReplaySettings, now_callback
 from engine.runtime.host import half_of_memory
 from engine.runtime.jit import Floats, Ints, jit
 from engine.runtime.jit import kernel as compiled
@@ -74,6 +74,7 @@ def _pooling(settings: ReplaySettings) -> Pooling:
 def _now(policy: Policy, parameters: dict[str, Value]) -> Callable[..., float]:
     given = parameters.get("function")
     if callable(given):
+        now_callback(policy, parameters)  # refuses what may raise, which a GPU would not tell
         return portable(getattr(given, "py_func", given))
     assert policy.now is not None  # noqa: S101 - the registry's audit
     return policy.now

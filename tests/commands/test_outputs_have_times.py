@@ -101,8 +101,8 @@ def test_a_plan_has_times_and_is_replayed(
     place, kind = folder
     monkeypatch.chdir(place)
     window = "6" if kind == pa.int64() else "6d"
-    split = ["--memory", "8", "--split", "even"]
-    assert main(["bound", *PAIR.split(), "--window", window, *split, "--out", "plan"]) == 0
+    given = ["--window", window, "--memory", "8"]
+    assert main(["bound", *PAIR.split(), *given, "--split", "even", "--out", "plan"]) == 0
     assert ds.dataset("plan", format="parquet").schema.field("until_ts").type == kind
     found: list[Any] = []
     for plan in ("plan", "ticks"):
@@ -114,7 +114,7 @@ def test_a_plan_has_times_and_is_replayed(
             ticks = table.set_column(2, "until_ts", until.cast(pa.int64()))
             Path("ticks").mkdir()
             pq.write_table(ticks, "ticks/part.parquet")
-        line = ["replay", *PAIR.split(), "--window", window, *split, "--plan", plan]
+        line = ["replay", *PAIR.split(), *given, "--plan", plan]
         assert main([*line, "--out", f"{plan}-out"]) == 0
         found.append(ds.dataset(f"{plan}-out", format="parquet").to_table())
     assert found[0].equals(found[1])
