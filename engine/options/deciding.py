@@ -69,13 +69,6 @@ def settled(name: str | Policy, given: dict[str, Value]) -> tuple[Policy, dict[s
     parameters = policy.settle(given)
     if policy.name == "custom" and parameters["function"] is None:
         raise SpecError("policy custom needs --param function=module:name")
-    if policy.name == "age" and parameters["buckets"] != policy.settle({})["buckets"]:
-        both = parameters["curve_left"] and parameters["curve_right"]
-        if parameters["curve"] or both:
-            raise SpecError(
-                "parameter buckets of policy age is of curves that are measured, and they are "
-                "given: leave it out"
-            )
     for own in ("buckets", "grain"):
         buckets = parameters.get(own)
         if isinstance(buckets, float) and (buckets % 1 or buckets > MOST_BUCKETS):
@@ -84,3 +77,20 @@ def settled(name: str | Policy, given: dict[str, Value]) -> tuple[Policy, dict[s
                 f"at most {MOST_BUCKETS}"
             )
     return policy, parameters
+
+
+def check_needed(name: str, given: Mapping[str, Value]) -> None:
+    """Raise `SpecError` if a parameter that someone gives has no effect beside the others.
+
+    Jobs that measure curves and go on with these have both.
+    """
+    if name == AUTO or not given:
+        return
+    policy, parameters = settled(name, dict(given))
+    if policy.name != "age" or parameters["buckets"] == policy.settle({})["buckets"]:
+        return
+    if parameters["curve"] or (parameters["curve_left"] and parameters["curve_right"]):
+        raise SpecError(
+            "parameter buckets of policy age is of curves that are measured, and they are given: "
+            "leave it out"
+        )

@@ -19,7 +19,7 @@ from engine.options.budget import (
     parse_split,
 )
 from engine.options.command import Command, Given, Group
-from engine.options.deciding import AUTO, FALLBACK
+from engine.options.deciding import AUTO, FALLBACK, check_needed
 from engine.options.facts import Fact, FactOptions, fact_of
 from engine.options.meanings import MEANINGS
 from engine.options.option import check_fields, options_of
@@ -285,6 +285,8 @@ def job_of(given: Given, split: Split | None = None) -> JobOptions:
     split = split or parse_split(given["split"] or str(EVEN), "--split")
     if "plan" in given:
         split = _planned(given)
+    policy, parameters = given["policy"] or FALLBACK, given["params"] or {}
+    check_needed(policy, parameters)
     return given.fill(
         JobOptions,
         left=given.needed("left"),
@@ -297,8 +299,8 @@ def job_of(given: Given, split: Split | None = None) -> JobOptions:
             given.get("memory"), given.get("memory_left"), given.get("memory_right"), split
         ),
         split=split,
-        policy=given["policy"] or FALLBACK,
-        parameters=given["params"] or {},
+        policy=policy,
+        parameters=parameters,
         left_open=_left_open(given),
         bound=effort_of(given),
         fact=fact_of(given),
