@@ -22,6 +22,7 @@ from engine.options.facts import FactAccess, FactChanges, FactSource, fact_roles
 from engine.options.kinds import ITEMS, NAMES
 from engine.options.named import Pairs
 from engine.options.option import Interface, Option, Scope, check_fields
+from engine.options.replay import check_memory_given
 from engine.options.streams import Window, check_reference
 from engine.runtime.errors import SpecError
 
@@ -200,6 +201,7 @@ def star_of(streams: Mapping[str, str | pa.Table], given: Given) -> StarOptions:
     SpecError
         If one is missing or invalid.
     """
+    check_memory_given(given)
     names = list(streams)
     own = ("on", "time", "importance", "window", "fact_on")
     per = {name: by_stream(name, given[name], names) for name in own}

@@ -495,6 +495,10 @@ WRONG = {
         "--split expected splits .* several are given: choose even or",
     ),
     "share": ({"split": "0.8"}, "--split 0.8 splits .* several are given: choose even or pooled"),
+    "probe": (
+        {"probe": "after_admission", "memory": None},
+        "--probe is of a replay within a memory, and without one the join is exact",
+    ),
     "no memory": ({"split": "pooled", "memory": None}, "over all streams: give --memory"),
     "memories": ({"split": "pooled", "memory": "trips=3"}, "give --memory K in place of NAME=K"),
     "curves": (
