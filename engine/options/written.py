@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import permutations
+from pathlib import Path
 
 from engine.options.option import Option
 from engine.options.storage import Anywhere
@@ -45,6 +46,9 @@ def check_nested(options: Mapping[str, Option], given: Mapping[str, Place]) -> N
         whole, part = options[outer].written, options[inner].written
         if isinstance(kind, NewFolder) and isinstance(its, WrittenFile):
             continue
+        place = given[outer]
+        if isinstance(place, Path) and place.is_dir():
+            continue  # which is refused, if it is, as such
         if isinstance(kind, (NewFolder, WrittenFile)) and within(given[inner], given[outer]):
             if not within(given[outer], given[inner]):
                 what = "is to be new" if isinstance(kind, NewFolder) else "is a file"
