@@ -15,7 +15,7 @@ from engine.runtime.jit import FOREVER, Integer, kernel, nth
 from gpu_kernels.portable import portable
 
 _BELOW_SIGN = np.int64(FOREVER)
-_SIGN = np.uint64(1 << 63)
+_SIGN, _LOWEST = np.uint64(1 << 63), np.int64(-(1 << 63))
 LAST = np.uint64(2**64 - 1)
 """Behind the ordinals of all numbers."""
 
@@ -39,13 +39,14 @@ _ordered, _number = kernel(ordered), kernel(number)
 @kernel
 def ordinal(number: float) -> Integer:
     """Return a uint64 that is greater for a greater number. NaN is not allowed."""
-    return nth(_ordered(number)) ^ _SIGN
+    order = _ordered(number)
+    return nth(order) | _SIGN if order >= 0 else nth(order - _LOWEST)
 
 
 @kernel
 def numbered(ordinal: Integer) -> float:
     """Return the number of an ordinal; that of `LAST` is NaN."""
-    return _number(np.int64(ordinal ^ _SIGN))
+    return _number(np.int64(ordinal ^ _SIGN) if ordinal >= _SIGN else np.int64(ordinal) + _LOWEST)
 
 
 def _precede(*words: Any) -> bool:  # noqa: ANN401 - numba's

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interpreted_too import only_interpreted
 
 from engine.policies import Structure
 from engine.replay import layout, tournament
@@ -79,6 +80,16 @@ def _chain(memory: layout.Memory, slots: list[int]) -> None:
     memory.n[layout.OLDEST] = slots[0] if slots else NONE
     for at, newer in zip(slots, [*slots[1:], NONE], strict=False):
         memory.slots["newer"][at] = newer
+
+
+def test_ranks_below_zero_are_interpreted_too() -> None:
+    memory = join_memory(2, Structure.STATIC, None, 9)
+    memory.slots["seq"] = [0, 1]
+    with only_interpreted():
+        for at, priority in enumerate((-1.0, -2.0)):
+            tournament.enter(memory, np.int64(at), priority, 0.0, 0.0, np.int64(at))
+        assert tournament.least(memory) == 1
+        assert numbered(memory.tree["priority"][1]) == -2.0
 
 
 def test_more_arrivals_than_numbers_are_refused() -> None:
