@@ -37,7 +37,7 @@ from engine.runtime.compilation.entry_cache import CACHE, SHIPPED, EntryCache
 from engine.runtime.compilation.interpreted import CALL, interpret
 from engine.runtime.compilation.passes import calls_parts, fixed_fields, passes
 from engine.runtime.compilation.references import ReferToTuples, UnpackReferences
-from engine.runtime.compilation.source import PACKAGES
+from engine.runtime.compilation.source import is_ours
 from engine.runtime.compilation.translated import NotInterpretedError
 from engine.runtime.skipped_imports import skip_blas
 from gpu_kernels.portable import register_on_cpu
@@ -276,6 +276,6 @@ class Entry(CPUDispatcher):  # type: ignore[misc]
 
 def entry(function: Callable[..., Any], *, kept: bool, **options: bool | str) -> Entry:
     """Return a function compiled with numba's options, from the cache where it is there."""
-    kept = kept and function.__module__.split(".")[0] in PACKAGES
+    kept = kept and is_ours(function)
     told = {"nopython": True, "no_cfunc_wrapper": True, **options}
     return Entry(function, {}, told, _EntryCompiler if kept else _UnkeptCompiler, kept=kept)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine.runtime.compilation.source import PACKAGES
+from engine.runtime.compilation.source import is_ours
 
 
 class Pointed:
@@ -24,4 +24,4 @@ class Pointed:
     @property
     def is_ours(self) -> bool:
         """Whether the function is of these packages."""
-        return self.function.__module__.split(".")[0] in PACKAGES
+        return is_ours(self.function)

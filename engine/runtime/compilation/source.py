@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import metadata, resources
 from importlib.resources.abc import Traversable
+from typing import Any
 
 PACKAGES = ("engine", "gpu_kernels")
 UNCOMPILED = ("engine/commands", "engine/jobs/replay")
@@ -18,6 +19,11 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 _WORD = re.compile(r"\w+")
+
+
+def is_ours(function: Callable[..., Any]) -> bool:
+    """Return whether a function is of these packages; what `exec` makes may be of no module."""
+    return (function.__module__ or "").split(".")[0] in PACKAGES
 
 
 @cache

@@ -56,3 +56,10 @@ def counts(imp: float, m: float, age: float, w: float, previous: float, new: flo
 
 def test_arithmetic_raises_nothing() -> None:
     assert now_callback(POLICIES["custom"], {"function": counts}).raises is False
+
+
+def test_a_function_of_no_module_is_taken() -> None:
+    made: dict[str, Any] = {}
+    exec("def own(imp, m, age, w, previous, new): return imp * m", made)  # noqa: S102 - as notebooks do
+    assert made["own"].__module__ is None
+    assert now_callback(POLICIES["custom"], {"function": made["own"]}).raises is False
