@@ -10,7 +10,7 @@ from typing import TypeAlias
 from engine.archives.source import paths_at
 from engine.runtime.errors import SpecError
 from engine.runtime.storage.places import is_stream
-from engine.runtime.storage.uris import Place, Uri
+from engine.runtime.storage.uris import Place, Uri, between
 
 _Identity: TypeAlias = tuple[int, int] | str
 
@@ -62,14 +62,12 @@ def check_apart(
 
 def _is_below(place: Place, folder: str | Place) -> bool:
     """Tell whether a place lies in a folder, under names that are not skipped there."""
-    if isinstance(place, Uri) or isinstance(folder, Uri):
-        inside = f"{folder}".rstrip("/") + "/"
-        parts = f"{place}".removeprefix(inside).split("/") if f"{place}".startswith(inside) else []
-    else:
-        where, home = place.resolve(), Path(folder).expanduser().resolve()
-        below = home.is_dir() and where.is_relative_to(home)
-        parts = [*where.relative_to(home).parts] if below else []
-    return bool(parts) and not any(part.startswith((".", "_")) for part in parts)
+    if not isinstance(folder, Uri):
+        folder = Path(folder).expanduser()
+        if not folder.is_dir():
+            return False
+    names = between(place, folder)
+    return bool(names) and not any(name.startswith((".", "_")) for name in names or ())
 
 
 def _identity(place: str | Place) -> _Identity:

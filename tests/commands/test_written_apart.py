@@ -77,6 +77,14 @@ def test_nothing_is_written_into_an_archive(
         assert main(arguments(archives.folder, left=inside, **own)) == 0
 
 
+def test_outputs_may_lie_beside_lanes(archives: Streams) -> None:
+    (cache := archives.folder / "cache").mkdir()
+    for report in (cache / "r.json", archives.folder / "r.json"):
+        own = {"cache": cache, "out": report.with_suffix(""), "report": report}
+        assert main(arguments(archives.folder, **own)) == 0
+        assert report.exists()
+
+
 def test_a_page_may_lie_beside_the_outputs_that_it_is_of(archives: Streams) -> None:
     assert main(arguments(archives.folder, out=archives.folder / "o")) == 0
     page = archives.folder / "o" / "page.html"

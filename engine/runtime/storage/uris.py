@@ -207,19 +207,26 @@ def absolute(place: Place) -> str:
     return str(place).rstrip("/") if isinstance(place, Uri) else str(place.absolute())
 
 
-def within(place: Place, folder: Place) -> bool:
-    """Tell whether a place is a folder or in it, whatever links lead there.
+def between(place: Place, folder: Place) -> list[str] | None:
+    """Return the names from a folder down to a place in it, whatever links lead there, else None.
 
     Examples
     --------
-    >>> within(Path("out/a"), Path("out")), within(Path("out"), Path("out/a"))
-    (True, False)
-    >>> within(Uri("s3://b/out"), Uri("s3://b/out/")), within(Path("out"), Uri("s3://b/out"))
-    (True, False)
+    >>> between(Path("out/a"), Path("out")), between(Path("out"), Path("out/a"))
+    (['a'], None)
+    >>> between(Uri("s3://b/out"), Uri("s3://b/out/")), between(Path("out"), Uri("s3://b/out"))
+    ([], None)
     """
     if isinstance(place, Uri) or isinstance(folder, Uri):
-        return f"{absolute(place)}/".startswith(f"{absolute(folder)}/")
-    return Path(os.path.realpath(place)).is_relative_to(os.path.realpath(folder))
+        whole, home = f"{absolute(place)}/", f"{absolute(folder)}/"
+        return whole[len(home) :].split("/")[:-1] if whole.startswith(home) else None
+    path, above = Path(os.path.realpath(place)), os.path.realpath(folder)
+    return [*path.relative_to(above).parts] if path.is_relative_to(above) else None
+
+
+def within(place: Place, folder: Place) -> bool:
+    """Tell whether a place is a folder or in it."""
+    return between(place, folder) is not None
 
 
 def path_of(flag: str, text: str) -> Path:
