@@ -48,13 +48,21 @@ def _expect_removal(memory: Memory, keys: Records, side: Integer, at: Integer) -
 
 
 @kernel
-def _next(rules: ReplayRules, memory: Memory) -> Integer:
-    """Return the slot of the resident that is first to be dropped, as far as it is known."""
-    if rules.structure == _DECAY:
-        if memory.n[layout.ZERO] > 0:
-            return np.int64(memory.zero[0].what)
-        return np.int64(memory.heap[0].what) if memory.n[layout.HEAP] > 0 else np.int64(NONE)
-    return np.int64(NONE) if tournament.is_empty(memory) else tournament.first(memory)[0]
+def _expect_least(tree: Records, memory: Memory, keys: Records, side: Integer) -> None:
+    """Prefetch what the removal of the least of a tournament will touch."""
+    if not tournament.is_empty(tree):
+        at, _ = tournament.first(tree, memory)
+        _expect_removal(memory, keys, side, at)
+        leaf = memory.slots.size + at
+        prefetch(tree, leaf)
+        prefetch(tree, leaf >> 1)
+        prefetch(tree, leaf >> 2)
+
+
+@kernel
+def _decayed(rules: ReplayRules, memory: Memory) -> bool:
+    """Return whether the next to be dropped, as far as it is known, has decayed to 0."""
+    return rules.structure == _DECAY and not tournament.is_empty(memory.zeros)
 
 
 @kernel
@@ -64,19 +72,16 @@ def expect_removals(rules: ReplayRules, memory: Memory, keys: Records, side: Int
     if oldest == NONE:
         return
     _expect_removal(memory, keys, side, oldest)
-    at = _next(rules, memory)
-    if at != NONE:
-        _expect_removal(memory, keys, side, at)
-        if memory.tree.size > 0:
-            leaf = memory.slots.size + at
-            prefetch(memory.tree, leaf)
-            prefetch(memory.tree, leaf >> 1)
-            prefetch(memory.tree, leaf >> 2)
+    if _decayed(rules, memory):
+        _expect_least(memory.zeros, memory, keys, side)
+    else:
+        _expect_least(memory.tree, memory, keys, side)
 
 
 @kernel
 def expect_next(rules: ReplayRules, memory: Memory) -> None:
     """Prefetch the resident of least rank, after a change of ranks."""
-    at = _next(rules, memory)
-    if at != NONE:
-        prefetch(memory.slots, at)
+    if _decayed(rules, memory):
+        prefetch(memory.slots, tournament.first(memory.zeros, memory)[0])
+    elif not tournament.is_empty(memory.tree):
+        prefetch(memory.slots, tournament.first(memory.tree, memory)[0])

@@ -18,7 +18,7 @@ from engine.runtime.randomness import uniforms
 from engine.runtime.streams import LEFT, RIGHT, StreamBatch
 from engine.value_model.estimate import Valued
 
-_WITH_HEAP = (Structure.DECAY, Structure.KEYED)
+_WITHOUT_TREE = (Structure.AGED, Structure.VALUED, Structure.KEYED)
 
 
 def join_memory(
@@ -72,9 +72,9 @@ def join_memory(
         value=np.zeros(decays),
         since=np.zeros(decays, np.int64),
         free=np.arange(budget, dtype=np.int32)[::-1].copy(),
-        heap=np.zeros(extra if structure in _WITH_HEAP else 0, layout.ENTRY),
-        tree=_empty_tree(0 if ordered or structure in _WITH_HEAP else budget),
-        zero=np.zeros(extra if structure is Structure.DECAY else 0, layout.ENTRY),
+        heap=np.zeros(extra if structure is Structure.KEYED else 0, layout.ENTRY),
+        tree=_empty_tree(0 if structure in _WITHOUT_TREE else budget),
+        zeros=_empty_tree(budget if structure is Structure.DECAY else 0),
         log=np.zeros(logged, layout.LOG),
         minima=minima,
         table=table,

@@ -72,10 +72,10 @@ LOG = np.dtype([("ts", "i8"), ("slot", "i4"), ("jump", "i4")], align=True)
 
 # Counters of one side's memory, in `Memory.n`
 (
-    FREE, COUNT, OLDEST, NEWEST, PEAK, HEAP, ZERO, LOGGED, WINDOW_AT, SEQ, SHAKEN, DIRTY, CELLS,
-    ENDED, SLOT_BITS,
-) = range(15)  # fmt: skip
-MEMORY_COUNTERS = 15
+    FREE, COUNT, OLDEST, NEWEST, PEAK, HEAP, LOGGED, WINDOW_AT, SEQ, SHAKEN, DIRTY, CELLS, ENDED,
+    SLOT_BITS,
+) = range(14)  # fmt: skip
+MEMORY_COUNTERS = 14
 
 
 class Memory(NamedTuple):
@@ -99,12 +99,11 @@ class Memory(NamedTuple):
     """`value`, `since`: (4K,) float64 and int64. V and arrival time of the residents, by place
     (decay)."""
     heap: Records
-    """(2K + 64,) ENTRY. Least rank first; of slots (decay), or of keys (keyed). May hold entries of
-    tuples that are gone."""
+    """(2K + 64,) ENTRY. Keys, least rank first (keyed)."""
     tree: Records
     """(2K,) NODE. A tournament of the residents' ranks (`engine.replay.tournament`), else empty."""
-    zero: Records
-    """(2K + 64,) ENTRY. Residents whose priority has decayed to 0 (decay), or scratch (rerank)."""
+    zeros: Records
+    """(2K,) NODE. A tournament of those whose priority has decayed to 0 (decay), else empty."""
     log: Records
     """(2K + 64,) LOG. Residents in arrival order with gaps (aged, valued)."""
     minima: Ints

@@ -66,7 +66,7 @@ def _least(
         importance = np.float64(memory.slots[nth(at)].priority)
     elif rules.structure == _DECAY:
         lost = _lost(rules, side, now)
-        at = decay.least(memory, keys, lost)
+        at = decay.least(memory, lost)
         slot = memory.slots[nth(at)]
         priority = dgl.priority(memory.value[nth(slot.place)], lost)
         importance, m = np.float64(slot.importance), np.float64(slot.m)
@@ -98,7 +98,7 @@ def _drop(
     elif rules.structure == _VALUED:
         age_groups.leave(memory, at)
     elif rules.structure == _DECAY:
-        decay.take_out(memory, keys, at)
+        decay.take_out(memory, at)
     else:
         ranks.take_out(memory)
     remove(memory, keys, side, at)
@@ -168,16 +168,18 @@ def _replace(
 
 @kernel
 def _is_last(rules: ReplayRules, memory: Memory, rank: Rank, side: Integer, now: Integer) -> bool:
-    """Return whether the tops of a side's heaps alone show that an arrival is its least. O(1).
+    """Return whether the roots of a side's trees alone show that an arrival is its least. O(1).
 
-    No resident ranks below the top of its heap, though the top's tuple may be gone.
+    No resident ranks below the leaf that wins, though its tuple may be gone.
     """
     if rules.structure == _DECAY:
         return decay.ranks_last(
             memory, rank.priority, rank.importance, rank.m, rank.seq, _lost(rules, side, now)
         )
-    if rules.structure == _STATIC and not tournament.is_empty(memory):
-        return tournament.precedes_all(memory, rank.priority, rank.importance, rank.m, rank.seq)
+    if rules.structure == _STATIC and not tournament.is_empty(memory.tree):
+        return tournament.precedes_all(
+            memory.tree, memory, rank.priority, rank.importance, rank.m, rank.seq
+        )
     return False
 
 
@@ -185,14 +187,14 @@ def _is_last(rules: ReplayRules, memory: Memory, rank: Rank, side: Integer, now:
 def _are_worth_more(
     rules: ReplayRules, pool: Pool, memory: Memory, side: Integer, lowest: Rank, now: Integer
 ) -> bool:
-    """Return whether the tops of a side's heaps alone show that all its residents are. O(1).
+    """Return whether the roots of a side's trees alone show that all its residents are. O(1).
 
-    None is of a lower class than what ranks at or below the tops.
+    None is of a lower class than what ranks at or below the roots.
     """
     known, priority, importance = False, 0.0, 0.0
     if rules.structure == _DECAY:
         known, priority, importance = decay.floor(memory, _lost(rules, side, now))
-    elif rules.structure == _STATIC and not tournament.is_empty(memory):
+    elif rules.structure == _STATIC and not tournament.is_empty(memory.tree):
         top = memory.tree[1]
         known, priority, importance = True, numbered(top.priority), numbered(top.importance)
     if not known or (priority <= 0.0 and not pool.by_importance):

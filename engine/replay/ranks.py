@@ -31,14 +31,14 @@ def put(
     tie_importance = importance if by_importance else 0.0
     tie_m = m if by_importance else 0.0
     at = insert(memory, keys, side, key, ts, row, seq, importance, priority, m)
-    tournament.enter(memory, at, priority, tie_importance, tie_m, seq)
+    tournament.enter(memory.tree, memory, at, priority, tie_importance, tie_m, seq)
     return at
 
 
 @kernel
 def take_out(memory: Memory) -> None:
     """Take the least, as `tournament.least` has found it, out of the ranks. O(log K)."""
-    tournament.vacate(memory, tournament.first(memory)[0])
+    tournament.vacate(memory.tree, memory, tournament.first(memory.tree, memory)[0])
 
 
 @kernel
@@ -53,10 +53,11 @@ def admit(
     if memory.n[COUNT] < budget:
         put(memory, keys, side, by_importance, key, ts, row, seq, importance, priority, m)
         return
-    if budget == 0 or tournament.precedes_all(memory, priority, tie_importance, tie_m, seq):
+    tree = memory.tree
+    if budget == 0 or tournament.precedes_all(tree, memory, priority, tie_importance, tie_m, seq):
         return  # what ranks below the first ranks below all, though the first may be gone
     at = tournament.least(memory)
-    if tournament.precedes_all(memory, priority, tie_importance, tie_m, seq):
+    if tournament.precedes_all(tree, memory, priority, tie_importance, tie_m, seq):
         return
     replace(memory, keys, side, at, by_importance, key, ts, row, seq, importance, priority, m)
 
@@ -128,11 +129,11 @@ class RetentionPlan(NamedTuple):
 @kernel
 def release(memory: Memory, keys: Records, side: Integer, instant: Integer) -> None:
     """Drop the residents that leave at this instant, except those whose facts have ended."""
-    while not tournament.is_empty(memory) and (
+    while not tournament.is_empty(memory.tree) and (
         numbered(memory.tree[1].priority) <= np.float64(instant)
     ):
-        at, there = tournament.first(memory)
-        tournament.vacate(memory, at)
+        at, there = tournament.first(memory.tree, memory)
+        tournament.vacate(memory.tree, memory, at)
         if there:
             remove(memory, keys, side, at)
 
@@ -147,4 +148,4 @@ def admit_planned(
         return
     at = insert(memory, keys, side, key, ts, row, seq, importance, leaves, 0.0)
     if leaves < np.inf:
-        tournament.enter(memory, at, leaves, 0.0, 0.0, seq)
+        tournament.enter(memory.tree, memory, at, leaves, 0.0, 0.0, seq)

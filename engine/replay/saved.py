@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.policies import Structure
-from engine.replay import layout, tournament
+from engine.replay import decay, layout, tournament
 from engine.replay.age_groups import build_trees
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Memory
@@ -18,7 +18,7 @@ from engine.runtime.jit import NONE, Ints
 from engine.runtime.streams import SIDES
 
 State: TypeAlias = dict[str, NDArray[Any]]
-_ARRAYS = ("slots", "cells", "by_class", "value", "since", "heap", "zero", "log", "n")
+_ARRAYS = ("slots", "cells", "by_class", "value", "since", "heap", "log", "n")
 _RANKED = ("table", "runs")
 _SAME = "usual"
 """A field of `ValueModel` whose memory is that of another."""
@@ -127,7 +127,9 @@ class SavedReplay(LaneReplay):
             _fill(memory.free[unused:], state, f"{side}_free")
             if self._structure is Structure.VALUED:
                 build_trees(memory)
-            if memory.tree.size:
+            elif self._structure is Structure.DECAY:
+                decay.rank(memory)
+            elif memory.tree.size:
                 tournament.rank(memory, self.rules.ties_by_importance)
             window.ts = np.array(state[f"{side}_window_ts"], np.int64)
             window.key = np.array(state[f"{side}_window_key"], np.int32)
@@ -162,22 +164,10 @@ def _held(memory: Memory, structure: Structure) -> State:
     used = {
         "slots": most, "cells": layout.CELL_FLOATS * most,
         "value": layout.CELL * most, "since": layout.CELL * most,
-        "heap": int(n[layout.HEAP]), "zero": int(n[layout.ZERO]), "log": int(n[layout.LOGGED]),
+        "heap": int(n[layout.HEAP]), "log": int(n[layout.LOGGED]),
     }  # fmt: skip
     own = {name: getattr(memory, name)[: used.get(name)] for name in _changing(structure)}
-    if structure is Structure.DECAY:
-        for name, counter in (("heap", layout.HEAP), ("zero", layout.ZERO)):
-            own[name] = _live(own[name], memory)
-            n[counter] = own[name].size
     return own | {"n": n, "free": memory.free[memory.slots.size - most : int(n[layout.FREE])]}
-
-
-def _live(entries: NDArray[np.void], memory: Memory) -> NDArray[np.void]:
-    """Return a heap's entries of tuples that are still held, least first: a heap as well."""
-    live = entries[memory.slots["seq"][entries["what"]] == entries["seq"]]
-    ranks = [live[name] for name in ("seq", "m", "importance", "priority")]
-    found: NDArray[np.void] = live[np.lexsort(ranks)]
-    return found
 
 
 def _fill(array: NDArray[Any], state: Mapping[str, NDArray[Any]], name: str) -> None:

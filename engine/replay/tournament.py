@@ -55,7 +55,7 @@ def _carry(
             priority, importance, m, seq = other.priority, other.importance, other.m, other.seq
         at >>= 1
         node = tree[nth(at)]
-        if node.seq == seq:
+        if node.seq == seq and node.priority == priority:
             return
         node.priority = priority
         node.importance = importance
@@ -70,51 +70,58 @@ def _tagged(memory: Memory, seq: Integer, at: Integer) -> Integer:
 
 @kernel
 def enter(
-    memory: Memory, at: Integer, priority: float, importance: float, m: float, seq: Integer
-) -> None:
+    tree: Records, memory: Memory, at: Integer, priority: float, importance: float, m: float,
+    seq: Integer,
+) -> None:  # fmt: skip
     """Rank the resident in slot `at`. O(log K), and O(1) on average where it is not the least."""
     _carry(
-        memory.tree, memory.slots.size + at, ordinal(priority), ordinal(importance), ordinal(m),
+        tree, memory.slots.size + at, ordinal(priority), ordinal(importance), ordinal(m),
         _tagged(memory, seq, at),
     )  # fmt: skip
 
 
 @kernel
-def vacate(memory: Memory, at: Integer) -> None:
+def vacate(tree: Records, memory: Memory, at: Integer) -> None:
     """Take slot `at` out of the tournament. O(log K)."""
-    _carry(memory.tree, memory.slots.size + at, LAST, LAST, LAST, LAST)
+    _carry(tree, memory.slots.size + at, LAST, LAST, LAST, LAST)
 
 
 @kernel
-def is_empty(memory: Memory) -> bool:
+def is_empty(tree: Records) -> bool:
     """Return whether no slot is ranked."""
-    return memory.tree.size == 0 or memory.tree[_ROOT].seq == LAST
+    return tree.size == 0 or tree[_ROOT].seq == LAST
 
 
 @kernel
-def first(memory: Memory) -> tuple[Integer, bool]:
-    """Return the slot whose leaf is least, and whether its tuple is still there."""
-    seq, bits = memory.tree[_ROOT].seq, nth(memory.n[layout.SLOT_BITS])
+def occupant(tree: Records, memory: Memory, node: Integer) -> tuple[Integer, bool]:
+    """Return the slot that a node names, and whether the tuple that it ranks is still there."""
+    seq, bits = tree[nth(node)].seq, nth(memory.n[layout.SLOT_BITS])
     at = np.int64(seq & ((nth(1) << bits) - nth(1)))
     return at, memory.slots[nth(at)].seq == np.int64(seq >> bits)
 
 
 @kernel
+def first(tree: Records, memory: Memory) -> tuple[Integer, bool]:
+    """Return the slot whose leaf is least, and whether its tuple is still there."""
+    return occupant(tree, memory, np.int64(_ROOT))
+
+
+@kernel
 def least(memory: Memory) -> Integer:
     """Return the slot of the resident of least rank; there must be one. O(log K) amortised."""
-    at, there = first(memory)
+    at, there = first(memory.tree, memory)
     while not there:
-        vacate(memory, at)
-        at, there = first(memory)
+        vacate(memory.tree, memory, at)
+        at, there = first(memory.tree, memory)
     return at
 
 
 @kernel
 def precedes_all(
-    memory: Memory, priority: float, importance: float, m: float, seq: Integer
+    tree: Records, memory: Memory, priority: float, importance: float, m: float, seq: Integer
 ) -> bool:
     """Return whether a rank is less than that of the least leaf, though its tuple may be gone."""
-    top = memory.tree[_ROOT]
+    top = tree[_ROOT]
     return bool(
         precede(
             ordinal(priority), ordinal(importance), ordinal(m), _tagged(memory, seq, np.int64(0)),
@@ -124,24 +131,29 @@ def precedes_all(
 
 
 @kernel
-def rank(memory: Memory, by_importance: bool) -> None:
-    """Rank all residents, by their priorities as they are now. O(K)."""
-    tree, places = memory.tree, memory.slots.size
+def clear(tree: Records) -> None:
+    """Take all slots out of the tournament. O(K)."""
     for i in range(tree.size):
         tree[nth(i)].priority = LAST
         tree[nth(i)].importance = LAST
         tree[nth(i)].m = LAST
         tree[nth(i)].seq = LAST
-    at = memory.n[layout.OLDEST]
-    while at != NONE:
-        slot = memory.slots[nth(at)]
-        leaf = tree[nth(places + at)]
-        leaf.priority = ordinal(slot.priority)
-        leaf.importance = ordinal(slot.importance if by_importance else 0.0)
-        leaf.m = ordinal(slot.m if by_importance else 0.0)
-        leaf.seq = _tagged(memory, slot.seq, at)
-        at = slot.newer
-    for i in range(places - 1, 0, -1):
+
+
+@kernel
+def set_leaf(memory: Memory, at: Integer, priority: float, importance: float, m: float) -> None:
+    """Write the leaf of the resident in slot `at`, and nothing above it."""
+    leaf = memory.tree[nth(memory.slots.size + at)]
+    leaf.priority = ordinal(priority)
+    leaf.importance = ordinal(importance)
+    leaf.m = ordinal(m)
+    leaf.seq = _tagged(memory, memory.slots[nth(at)].seq, at)
+
+
+@kernel
+def play(tree: Records) -> None:
+    """Play the whole tournament, by its leaves as they are. O(K)."""
+    for i in range(tree.size // 2 - 1, 0, -1):
         one, other = tree[nth(2 * i)], tree[nth(2 * i + 1)]
         if precede(
             other.priority, other.importance, other.m, other.seq,
@@ -150,3 +162,17 @@ def rank(memory: Memory, by_importance: bool) -> None:
             tree[nth(i)] = tree[nth(2 * i + 1)]
         else:
             tree[nth(i)] = tree[nth(2 * i)]
+
+
+@kernel
+def rank(memory: Memory, by_importance: bool) -> None:
+    """Rank all residents, by their priorities as they are now. O(K)."""
+    clear(memory.tree)
+    at = memory.n[layout.OLDEST]
+    while at != NONE:
+        slot = memory.slots[nth(at)]
+        importance = slot.importance if by_importance else 0.0
+        m = slot.m if by_importance else 0.0
+        set_leaf(memory, at, slot.priority, importance, m)
+        at = slot.newer
+    play(memory.tree)

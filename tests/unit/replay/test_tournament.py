@@ -56,10 +56,10 @@ def test_the_least_rank_wins(
             held[at] = (*rank, seq)
             slot = memory.slots[at]
             slot["priority"], slot["importance"], slot["m"], slot["seq"] = held[at]
-            tournament.enter(memory, np.int64(at), *rank, np.int64(seq))
+            tournament.enter(memory.tree, memory, np.int64(at), *rank, np.int64(seq))
         elif change == "l" and held:
             at = tournament.least(memory)
-            tournament.vacate(memory, at)
+            tournament.vacate(memory.tree, memory, at)
             assert min(held.values()) == held.pop(at)
             memory.slots["seq"][at] = NONE
         elif change == "f" and held:
@@ -71,8 +71,10 @@ def test_the_least_rank_wins(
             tournament.rank(memory, True)
         if held:
             assert held[tournament.least(memory)] == min(held.values())
-            assert not tournament.precedes_all(memory, *min(held.values())[:3], np.int64(seq + 1))
-            assert tournament.precedes_all(memory, -math.inf, 0.0, 0.0, np.int64(seq))
+            assert not tournament.precedes_all(
+                memory.tree, memory, *min(held.values())[:3], np.int64(seq + 1)
+            )
+            assert tournament.precedes_all(memory.tree, memory, -math.inf, 0.0, 0.0, np.int64(seq))
 
 
 def _chain(memory: layout.Memory, slots: list[int]) -> None:
@@ -87,7 +89,7 @@ def test_ranks_below_zero_are_interpreted_too() -> None:
     memory.slots["seq"] = [0, 1]
     with only_interpreted():
         for at, priority in enumerate((-1.0, -2.0)):
-            tournament.enter(memory, np.int64(at), priority, 0.0, 0.0, np.int64(at))
+            tournament.enter(memory.tree, memory, np.int64(at), priority, 0.0, 0.0, np.int64(at))
         assert tournament.least(memory) == 1
         assert numbered(memory.tree["priority"][1]) == -2.0
 
