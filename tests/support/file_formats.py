@@ -14,12 +14,18 @@ Writer = Callable[[pa.Table, Path], object]
 
 def csv(**dialect: str) -> Writer:
     """Return a writer of CSV, of a dialect as pandas names it."""
-    return lambda rows, path: _frame(rows).to_csv(path, index=False, **dialect)
+    return lambda rows, path: _write(_frame(rows).to_csv(index=False, **dialect), path)
 
 
 def json_lines(rows: pa.Table, path: Path) -> None:
     """Write an object on each line, compressed as the name says."""
-    _frame(rows).to_json(path, orient="records", lines=True)
+    _write(_frame(rows).to_json(orient="records", lines=True), path)
+
+
+def _write(text: str, path: Path) -> None:
+    """Write a text as the name says; pandas would need one more package for Zstandard."""
+    with pa.output_stream(path, compression="detect") as file:
+        file.write(text.encode())
 
 
 def _frame(rows: pa.Table) -> pd.DataFrame:
