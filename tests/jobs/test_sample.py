@@ -503,3 +503,7 @@ def test_sums_may_be_more_than_float64_holds() -> None:
     assert total["no_interval"] == "a value or their sum is not finite"
     for line in found[asked[1]].to_pylist():
         assert line["estimate"] == pytest.approx(line["exact"], rel=1e-12)
+    for memory in (8, "100%"):  # of all of which the average is known
+        own = winnow.sample(one, one, **given | {"memory": memory}, aggregates="avg(left.v)")
+        [mean] = own.aggregates["avg(left.v)"].to_pylist()
+        assert mean["estimate"] == pytest.approx(1.7e308) == mean["exact"]

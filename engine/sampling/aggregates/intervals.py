@@ -135,7 +135,7 @@ def estimates(
         if not average:
             low, high = _beyond_what_was_seen(sums, low, high)
         error = np.sqrt(own.v) * unit / number
-        seen = sums[:, at.SEEN] * unit / (rows if average else 1.0)
+        seen = sums[:, at.SEEN] / (rows if average else 1.0) * unit
         exact = np.zeros(len(sums), np.bool_) if known is None else known
         middle = np.where(exact, seen, middle)
         low, high = (np.where(exact, middle, bound) for bound in (low, high))
