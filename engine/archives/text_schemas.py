@@ -12,9 +12,9 @@ from engine.runtime.errors import InputError
 def reconciled(files: Sequence[tuple[str, pa.Schema]], side: str) -> pa.Schema:
     """Return one schema for text files, by path, whose cells were typed apart.
 
-    A column without a value takes the other file's type; int64 beside double is double, and beside
-    text it is text; times of different units take the finer, a date beside a timestamp is a
-    timestamp.
+    A column without a value takes the other file's type; int64 beside double is double; numbers and
+    times beside text are text, as in one file; times of different units take the finer, a date
+    beside a timestamp is a timestamp.
     """
     first, own = files[0]
     merged = {field.name: field.type for field in own}
@@ -47,9 +47,19 @@ def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
         return other
     if {one, other} == {pa.int64(), pa.float64()}:
         return pa.float64()
-    if {one, other} == {pa.int64(), pa.string()}:
-        return pa.string()
+    if pa.string() in (one, other):
+        return pa.string() if _is_of_cells(one) and _is_of_cells(other) else None
     return _finer(one, other)
+
+
+def _is_of_cells(kind: pa.DataType) -> bool:
+    """Return whether what is read as a type could be read as text."""
+    return (
+        kind in (pa.int64(), pa.float64(), pa.string())
+        or pa.types.is_date(kind)
+        or pa.types.is_time(kind)
+        or pa.types.is_timestamp(kind)
+    )
 
 
 def _finer(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:

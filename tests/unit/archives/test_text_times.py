@@ -124,3 +124,16 @@ def test_numbers_as_text_stay_numbers(tmp_path: Path) -> None:
     assert check_roles(found, roles, found, roles).unit == "tick"
     assert zone_of(found, "t") is None
     assert dict(joined(place, window="1").report.rejected) == {"left": 2, "right": 2}
+
+
+@pytest.mark.parametrize("odd", ["oops,1,1", f" {WHOLE[2]} ,1,1", f"{WHOLE[2]},1,heavy"])
+def test_a_cell_of_text_in_one_file_is_as_in_a_file_of_all(tmp_path: Path, odd: str) -> None:
+    head, rows = "t,k,i\n", [f"{own},1,0.5\n" for own in WHOLE[:4]]
+    for name, parts in (("one", [[*rows, odd]]), ("two", [rows[:2], [*rows[2:], odd]])):
+        (tmp_path / name).mkdir()
+        for number, own in enumerate(parts):
+            (tmp_path / name / f"{number}.csv").write_text(head + "".join(own))
+    one, two = (joined(tmp_path / name, importance="i") for name in ("one", "two"))
+    assert one.outputs.num_rows
+    assert one.outputs.equals(two.outputs)
+    assert one.report.rejected == two.report.rejected
