@@ -15,6 +15,8 @@ from engine.runtime.jit import Floats
 
 FINE = 500
 """Buckets that measured curves are cut into, about."""
+_MOST_BITS = 1000
+"""After the binary point."""
 
 
 def most_buckets(window: int) -> int:
@@ -80,23 +82,23 @@ def refined(curve: tuple[float, ...], window: int, grain: int | None = None) -> 
     Returns
     -------
     (n * grain,) float
-        In units of its own, whole numbers below 2**52 in sum: priorities that are equal are then
-        equal in float64 as well. As it is where the grain is 1.
+        Each the matches of its bucket, so that the priorities of both sides compare: multiples of a
+        power of two, fewer than 2**52 in sum, so that those that are equal are equal in float64 as
+        well. As it is where the grain is 1 or the sum infinite.
 
     Examples
     --------
-    >>> fine = refined((1.0, 3.0), 4, 2)
-    >>> [value / fine[0] for value in fine]
-    [1.0, 1.0, 3.0, 3.0]
+    >>> refined((1.0, 3.0), 4, 2)
+    (1.0, 1.0, 3.0, 3.0)
     """
     if grain is None:
         grain = min(FINE, window) // len(curve)
     grain = max(1, min(grain, most_buckets(window) // len(curve)))
-    total = sum(curve)
+    total = sum(curve) * grain
     if grain == 1 or not 0 < total < float("inf"):
         return curve
-    unit = 2.0 ** (51 - math.frexp(total * grain)[1])
-    return tuple(float(round(expected * unit)) for expected in curve for _ in range(grain))
+    unit = 2.0 ** min(_MOST_BITS, 51 - math.frexp(total)[1])
+    return tuple(round(expected * unit) / unit for expected in curve for _ in range(grain))
 
 
 def as_arrays(

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fact_job_cases import JOIN, NAMES, fact_table, rows_of
 from fact_job_cases import case as through_facts
-from job_cases import Streams, arguments, oracle, peak, read, streams
+from job_cases import WINDOW, Streams, arguments, oracle, outputs_of, peak, read, streams
 
 import winnow
 from engine.commands import main
@@ -125,6 +126,21 @@ def test_one_memory_for_both_sides_is_the_oracles(
     assert found.outputs == oracle(
         case.left, case.right, budget_left=both, budget_right=0, policy=policy, pooled=True
     )
+
+
+@pytest.mark.parametrize("grain", [1, 2, 3, 4])
+def test_ages_of_both_sides_compare_however_fine_their_buckets(case: Streams, grain: int) -> None:
+    curves = {"curve_left": (0.183, 0.01), "curve_right": (2.0, 0.5)}
+    sides = (pq.read_table(case.folder / f"{side}.parquet") for side in ("left", "right"))
+    found = winnow.replay(
+        *sides, on="k", time="t", importance="i", window=WINDOW, memory=13, split="pooled",
+        policy="age", params=curves | {"grain": grain},
+    )  # fmt: skip
+    fine = {name: [own for own in curve for _ in range(grain)] for name, curve in curves.items()}
+    assert outputs_of(found.outputs) == oracle(
+        case.left, case.right, budget_left=13, budget_right=0, policy="age", params=fine,
+        pooled=True,
+    )  # fmt: skip
 
 
 def test_one_memory_for_both_sides_through_facts() -> None:
