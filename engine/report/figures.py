@@ -228,8 +228,12 @@ def _lines(axis: Drawn, chart: Lines) -> None:
     if chart.log_y:
         axis.set_yscale("log")
     else:
-        low = axis.get_ylim()[0] if axis.dataLim.ymin < 0 else 0.0
-        axis.set_ylim(low, 103 if chart.percent else None)
+        if axis.dataLim.ymin == axis.dataLim.ymax == 0:  # else the line lies under the axis
+            axis.set_ylim(-0.05, 1.0)
+        else:
+            axis.set_ylim(axis.get_ylim()[0] if axis.dataLim.ymin < 0 else 0.0)
+        if chart.percent:
+            axis.set_ylim(top=103)
         thousands(axis.yaxis)
     if chart.clock is not None:
         _dates(axis.xaxis)

@@ -53,7 +53,7 @@ def _recall(profile: ArrivalProfile) -> list[Chart]:
         return []
     series = [
         Series(
-            f"{model} model, {'best split' if kind == 'best' else 'each its share'}",
+            f"{model} model, {'best split' if kind == 'best' else 'even split'}",
             [*(100 * own[model][kind] for own in points), 100.0],
         )
         for model in MODELS

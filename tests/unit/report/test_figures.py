@@ -77,6 +77,14 @@ def test_lines_leave_out_what_is_hidden_or_missing_and_mark_values() -> None:
     assert (axis.get_xscale(), axis.get_ylim()) == ("log", (0.0, 103.0))
 
 
+@pytest.mark.parametrize("steps", [False, True])
+def test_lines_of_zeros_stand_above_the_axis(steps: bool) -> None:
+    edges = [0, 1, 2] if steps else [0, 1]
+    chart = Lines("t", "x", "y", edges, [Series("a", [0.0, 0.0])], steps=steps)
+    [axis] = figure_of([chart]).axes
+    assert axis.get_ylim() == (-0.05, 1.0)
+
+
 @pytest.mark.parametrize("stacked", [False, True])
 def test_bars(stacked: bool) -> None:
     chart = Bars("t", "n", ["a", "b"], [Series("x", [1.0, 2.0]), Series("y", [3.0, None])],
