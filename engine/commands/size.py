@@ -12,7 +12,7 @@ from engine.models.profile.model import ArrivalProfile
 from engine.options import deciding, streams, where
 from engine.options.budget import parse_amounts
 from engine.options.command import Command, Group
-from engine.options.kinds import NUMBER, NUMBERS, WHOLE
+from engine.options.kinds import NUMBER, NUMBERS, POSITIVE, WHOLE
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option
 from engine.options.storage import ANYWHERE, Storage
@@ -50,6 +50,14 @@ class Replayed(TypedDict, total=False):
     ]
 
 
+class Lanes(TypedDict, total=False):
+    """How the replay is divided."""
+
+    lanes: Annotated[
+        int, Option("lanes of the replay (default: as many as keep the cores busy)", POSITIVE)
+    ]
+
+
 class Cluster(TypedDict, total=False):
     """The machines."""
 
@@ -73,7 +81,7 @@ COMMAND = Command(
     (
         Group(
             "replay",
-            (Replayed, streams.Memory, deciding.Deciding, streams.Reference, streams.Lanes),
+            (Replayed, streams.Memory, deciding.Deciding, streams.Reference, Lanes),
             without=("params",),
         ),
         Group("cluster", (Cluster, Storage)),

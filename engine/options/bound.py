@@ -14,7 +14,7 @@ from engine.options.command import Command, Given, Group
 from engine.options.kinds import FLAG, NUMBER
 from engine.options.meanings import MEANINGS
 from engine.options.option import Interface, Option
-from engine.options.replay import FACT, JOIN, STREAMS, WHERE, JobOptions, Undivided, job_of
+from engine.options.replay import FACT, JOIN, STREAMS, WHERE_REPLAYED, JobOptions, Undivided, job_of
 from engine.options.written import NEW_FOLDER
 from engine.runtime.errors import SpecError
 
@@ -93,12 +93,12 @@ BOUND = Command(
     MEANINGS["bound"],
     (
         STREAMS,
-        WHERE,
+        WHERE_REPLAYED,
         FACT,
         JOIN,
         Group("budget", (streams.Memory, Divided, streams.Probe)),
         Group("best possible", (Bounded,)),
-        Group("output", (BoundOutput, where.Report, where.Device)),
+        Group("output", (BoundOutput, where.Report)),
     ),
     example=(
         "winnow bound --left left.parquet --right right.parquet \\\n"

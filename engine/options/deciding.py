@@ -25,8 +25,8 @@ class Advised(TypedDict, total=False):
     policy: Annotated[
         str,
         Option(
-            f"{_DECIDING}; auto: the policy, and of split and estimator what is not given, that do "
-            "best in short replays of the archives",
+            f"{_DECIDING}; auto: the one that does best in short replays of the archives, and so "
+            "for --split and --estimator, if they are not given",
             Text("{" + ",".join((AUTO, *POLICIES)) + "}"),
             AUTO,
         ),

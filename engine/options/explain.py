@@ -72,8 +72,9 @@ class Statistics(TypedDict, total=False):
     buckets: Annotated[
         str | Sequence[str],
         Option(
-            "hash buckets of a window, - where it is scanned: 1,-,5; of archives B for all, or "
-            "NAME=B (default: as many as distinct attributes)",
+            "hash buckets of a window, - where it is scanned: 1,-,5 (default: all are scanned); of "
+            "archives B for all, or NAME=B (default: with hash methods, as many as distinct "
+            "attributes)",
             VALUES,
         ),
     ]

@@ -61,9 +61,10 @@ class Replay(Join, streams.Plan, streams.Profile, streams.Reference, Best, total
 
 STREAMS = Group("streams", (streams.Archives, streams.Columns, streams.Lanes, streams.Reading))
 WHERE = Group("where", (where.Engine, where.Cache, where.Job))
+WHERE_REPLAYED = Group("where", (where.Engine, where.Device, where.Cache, where.Job))
 FACT = Group("fact relation", (Fact,))
 JOIN = Group("join", (streams.Windows, streams.TimeUnit, streams.Outputs))
-OUTPUT = Group("output", (where.Out, where.Payload, where.Report, where.Device))
+OUTPUT = Group("output", (where.Out, where.Payload, where.Report))
 BUDGET = Group("budget", (
     streams.Memory, streams.Probe, streams.Split, streams.Profile, deciding.Advised,
     deciding.OfPolicy, streams.Plan, streams.Estimator, streams.Seed, streams.Reference,
@@ -71,7 +72,7 @@ BUDGET = Group("budget", (
 REPLAY = Command(
     "replay",
     MEANINGS["replay"],
-    (STREAMS, WHERE, FACT, JOIN, BUDGET, OUTPUT, BEST),
+    (STREAMS, WHERE_REPLAYED, FACT, JOIN, BUDGET, OUTPUT, BEST),
     example=(
         "winnow replay --left left.parquet --right right.parquet \\\n"
         "    --on key --time ts --window 10min --memory 10%"

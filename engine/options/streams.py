@@ -127,7 +127,7 @@ class TimeUnit(TypedDict, total=False):
         str | None,
         Option(
             "what one tick is where times are plain numbers, such as us of microseconds since "
-            "1970: windows may then be durations, and --start-ts a date",
+            "1970: windows may then be durations, and times dates",
             choices=("s", "ms", "us", "ns"),
         ),
     ]
@@ -185,7 +185,7 @@ class Split(TypedDict, total=False):
     split: Annotated[
         float | str,
         Option(
-            "even: the memory is for both sides alike; expected: one memory, of which each side "
+            "even: half of the memory for each side; expected: one memory, of which each side "
             "gets what is expected to gain most outputs; pooled: one memory, for which the tuples "
             "of both sides compete; a share from 0 to 1: one memory, of which the left side gets "
             "that share",

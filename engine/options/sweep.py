@@ -22,7 +22,7 @@ from engine.options.kinds import ITEMS, VALUES, Kind
 from engine.options.meanings import MEANINGS
 from engine.options.named import PARAMETERS
 from engine.options.option import AlsoCalled, Option, options_of
-from engine.options.replay import FACT, REPLAY, WHERE, JobOptions, job_of
+from engine.options.replay import FACT, REPLAY, WHERE_REPLAYED, JobOptions, job_of
 from engine.options.sample import CONFIDENCE, Confidence
 from engine.options.written import NEW_FOLDER
 from engine.policies import POLICIES, SAMPLING, Value
@@ -162,7 +162,7 @@ SWEEP = Command(
     MEANINGS["sweep"],
     (
         Group("streams", (streams.Archives, streams.Columns, streams.Reading)),
-        WHERE,
+        WHERE_REPLAYED,
         FACT,
         Group(
             "grid",
@@ -175,7 +175,7 @@ SWEEP = Command(
             "all cells",
             (streams.TimeUnit, streams.Probe, streams.Outputs, streams.Profile),
         ),
-        Group("output", (SweepOutput, where.Report, where.Device)),
+        Group("output", (SweepOutput, where.Report)),
         BEST,
     ),
     {

@@ -23,7 +23,7 @@ class Hardware(TypedDict, total=False):
     master: Annotated[str, Option(f"{', '.join(MASTERS)}, or a master URL", default="standalone")]
     gpus: Annotated[int, Option("GPUs of an executor", WHOLE, 1, flag="gpu")]
     tasks_per_gpu: Annotated[
-        int, Option("tasks at a time on a GPU (default: all cores, or 4)", WHOLE)
+        int, Option("tasks at a time on a GPU (default: cores / GPUs, or 4)", WHOLE)
     ]
     cores: Annotated[int, Option("cores of an executor", WHOLE)]
     memory: Annotated[str, Option("memory of an executor's JVM, as in 16g")]
@@ -37,7 +37,8 @@ class Shares(TypedDict, total=False):
         float, Option("part of each GPU's memory for the kernels in Python workers", NUMBER, 0.5)
     ]
     concurrent: Annotated[
-        int, Option("tasks that the JVM lets onto a GPU at a time (default 2)", WHOLE)
+        int,
+        Option("tasks that the JVM lets onto a GPU at a time (default 2, or fewer tasks)", WHOLE),
     ]
     batch_rows: Annotated[int, Option("rows of an Arrow batch", WHOLE, 65536)]
     pinned: Annotated[str, Option("pinned host memory, 0 for none", default="2g")]

@@ -32,7 +32,10 @@ class Packed(TypedDict, total=False):
     extra: Annotated[
         Sequence[str],
         Option(
-            "an extra whose packages the environment gets as well: gpu; may be repeated", ITEMS, ()
+            "an extra whose packages the environment gets as well, such as gpu or storage; may be "
+            "repeated",
+            ITEMS,
+            (),
         ),
     ]
     kernels: Annotated[
