@@ -29,6 +29,8 @@ COLOURS = (
 _LINES = ("-", "--", "-.", ":")
 _HATCHES = ("", "////", "....", "xxxx")
 _WIDTH = 8.6
+_ACROSS = 64
+"""Digits that stand below a plot of that width, about."""
 _NAME, _FEW = 36, 24
 """Columns of a bar's name at most, and from how many on it is written smaller."""
 Drawn: TypeAlias = Any
@@ -77,6 +79,19 @@ def thousands(*axes: Drawn) -> None:
 
     for own in axes:
         own.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
+
+
+def across(axis: Drawn) -> None:
+    """Write large numbers below a plot, as many as stand beside each other without touching."""
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 - as above
+
+    thousands(axis)
+    for most in range(8, 1, -1):
+        places = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10])
+        values = places.tick_values(*axis.get_view_interval())
+        if sum(len(own) + 2 for own in axis.major.formatter.format_ticks(values)) <= _ACROSS:
+            break
+    axis.set_major_locator(places)
 
 
 def check_plot(path: Place) -> None:
@@ -168,8 +183,21 @@ def figure_of(charts: Sequence[Chart]) -> Drawn:
 
 def _across(chart: Chart) -> str:
     """Return what the axis across shows, with the time zone of its times."""
-    zone = chart.clock[1] if isinstance(chart, Lines) and chart.clock is not None else None
-    return f"{chart.x} ({zone})" if zone else chart.x
+    if not isinstance(chart, Lines) or chart.clock is None:
+        return chart.x
+    unit, zone = chart.clock
+    said = f"{unit} since 1970" if _clock(chart) is None else zone
+    return f"{chart.x} ({said})" if said else chart.x
+
+
+def _clock(chart: Lines) -> tuple[str, str | None] | None:
+    """Return the clock of a plot, if matplotlib, which has the years 1 to 9999, has its dates."""
+    if chart.clock is None:
+        return None
+    unit = "D" if chart.clock[0] == "day" else chart.clock[0]
+    moments = np.array([int(own) for own in chart.xs], np.int64).astype(f"datetime64[{unit}]")
+    years = moments.astype("datetime64[Y]").astype(np.int64) + 1970
+    return chart.clock if ((years >= 500) & (years <= 9500)).all() else None
 
 
 def _height(chart: Chart) -> float:
@@ -185,9 +213,10 @@ def _numbers(values: Sequence[float | None]) -> np.ndarray[Any, Any]:
 
 def _places(chart: Lines) -> np.ndarray[Any, Any]:
     """Return the places on the axis, as times of the clock where there is one."""
-    if chart.clock is None:
+    clock = _clock(chart)
+    if clock is None:
         return np.asarray(chart.xs, np.float64)
-    unit, zone = chart.clock
+    unit, zone = clock
     ticks = [int(own) for own in chart.xs]
     if unit == "day":
         return np.array(ticks, "datetime64[D]")
@@ -235,10 +264,10 @@ def _lines(axis: Drawn, chart: Lines) -> None:
         if chart.percent:
             axis.set_ylim(top=103)
         thousands(axis.yaxis)
-    if chart.clock is not None:
+    if _clock(chart) is not None:
         _dates(axis.xaxis)
     elif not chart.log_x:
-        thousands(axis.xaxis)
+        across(axis.xaxis)
 
 
 def _dates(axis: Drawn) -> None:
@@ -281,7 +310,7 @@ def _bars(axis: Drawn, chart: Bars) -> None:
     axis.set_yticks(rows, names, fontsize=8 if max(map(len, names), default=0) > _FEW else None)
     axis.invert_yaxis()
     axis.set_xlim(left=min(0.0, axis.get_xlim()[0]))
-    thousands(axis.xaxis)
+    across(axis.xaxis)
 
 
 def _mark(axis: Drawn, rows: Drawn, mark: Series, *, again: bool) -> None:

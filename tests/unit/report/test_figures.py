@@ -6,6 +6,7 @@ import datetime as dt
 import os
 import resource
 import threading
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -83,6 +84,32 @@ def test_lines_of_zeros_stand_above_the_axis(steps: bool) -> None:
     chart = Lines("t", "x", "y", edges, [Series("a", [0.0, 0.0])], steps=steps)
     [axis] = figure_of([chart]).axes
     assert axis.get_ylim() == (-0.05, 1.0)
+
+
+@pytest.mark.parametrize("last", [99, 1_326_000_000, 1_326_000_000_000_000])
+@pytest.mark.parametrize("bars", [False, True])
+def test_numbers_below_a_plot_do_not_touch(last: int, bars: bool) -> None:
+    if bars:
+        figure = figure_of([Bars("t", "n", ["a", "b"], [Series("x", [1.0, float(last)])])])
+    else:
+        figure = figure_of([Lines("t", "x", "y", [last - 40_000_000, last], [
+            Series("a", [1.0, 2.0]),
+        ])])  # fmt: skip
+    figure.draw_without_rendering()
+    shown = [own.get_window_extent() for own in figure.axes[0].get_xticklabels() if own.get_text()]
+    places = sorted((own.x0, own.x1) for own in shown)
+    assert len(places) > 2
+    assert all(before[1] < after[0] for before, after in pairwise(places))
+
+
+@pytest.mark.parametrize("year", [-7000, 20, 9990, 166_244])
+def test_times_without_a_date_are_drawn_as_numbers(year: int) -> None:
+    second = (year - 1970) * 31_556_952
+    chart = Lines("t", "time", "y", [second, second + 9], [Series("a", [1.0, 2.0])],
+                  clock=("s", None))  # fmt: skip
+    figure = figure_of([chart])
+    figure.draw_without_rendering()
+    assert figure.axes[0].get_xlabel() == "time (s since 1970)"
 
 
 @pytest.mark.parametrize("stacked", [False, True])
