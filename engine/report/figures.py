@@ -28,9 +28,8 @@ COLOURS = (
 """Okabe and Ito's colours and a brown, which all kinds of colour vision tell apart."""
 _LINES = ("-", "--", "-.", ":")
 _HATCHES = ("", "////", "....", "xxxx")
-_WIDTH = 8.6
-_ACROSS = 64
-"""Digits that stand below a plot of that width, about."""
+_WIDTH, _ACROSS = 8.6, 64
+"""Inches of a figure, and about how many digits stand below a plot of it."""
 _NAME, _FEW = 36, 24
 """Columns of a bar's name at most, and from how many on it is written smaller."""
 Drawn: TypeAlias = Any
@@ -86,9 +85,10 @@ def across(axis: Drawn) -> None:
     from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 - as above
 
     thousands(axis)
+    low, high = axis.get_view_interval()
     for most in range(8, 1, -1):
         places = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10])
-        values = places.tick_values(*axis.get_view_interval())
+        values = [own for own in places.tick_values(low, high) if low <= own <= high]
         if sum(len(own) + 2 for own in axis.major.formatter.format_ticks(values)) <= _ACROSS:
             break
     axis.set_major_locator(places)
