@@ -18,7 +18,7 @@ class Limits(TypedDict, total=False):
     gap: Annotated[
         float,
         Option(
-            "relative gap of the bounds that is small enough",
+            "relative gap between the bounds at which the search stops",
             NUMBER,
             0.0,
             interface=Interface.ARCHIVES,
@@ -27,7 +27,7 @@ class Limits(TypedDict, total=False):
     seconds: Annotated[
         float,
         Option(
-            "seconds after which the bounds are tightened no more",
+            "seconds after which the bounds are not tightened further",
             NUMBER,
             60.0,
             interface=Interface.ARCHIVES,

@@ -50,7 +50,7 @@ class Here(TypedDict, total=False):
     engine: Annotated[
         str,
         Option(
-            "where it runs: on threads of this process, whatever other commands do",
+            "as other commands have it; this one always runs on threads of this process",
             default=AUTO_ENGINE,
             choices=(AUTO_ENGINE, "local"),
             interface=Interface.COMMAND_LINE,
