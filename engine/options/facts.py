@@ -49,7 +49,8 @@ class FactChanges(TypedDict, total=False):
         Option("from when on a fact is active; null is before the streams (default: all are)"),
     ]
     fact_end: Annotated[
-        str | None, Option("when a fact is active no more; null is never (default: no fact ends)")
+        str | None,
+        Option("from when on it is no longer active; null is never (default: no fact ends)"),
     ]
     fact_op: Annotated[
         str | None,

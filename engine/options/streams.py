@@ -156,9 +156,9 @@ class Memory(TypedDict, total=False):
     memory: Annotated[
         Amount | None,
         Option(
-            "tuples in memory, half a side, bytes such as 64MB, of which a tuple takes 400, or a "
-            "percentage of what the exact join needs at its peak, such as 10%; without it the join "
-            "is exact",
+            "tuples in memory, half of them for each side; bytes such as 64MB, of which a tuple "
+            "takes 400; or a percentage of what the exact join needs at its peak, such as 10%; "
+            "without it the join is exact",
             scope=Scope.SIDE,
         ),
     ]

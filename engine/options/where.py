@@ -77,7 +77,7 @@ class Job(TypedDict, total=False):
     job: Annotated[
         PathLike,
         Option(
-            "TOML file with any of these options; the command line wins",
+            "TOML file with any of these options; the command line takes precedence",
             ANYWHERE,
             interface=Interface.COMMAND_LINE,
         ),
@@ -156,6 +156,6 @@ class Device(TypedDict, total=False):
     device: Annotated[
         str,
         Option(
-            "auto takes a GPU where it is there and faster", default=DEVICES[0], choices=DEVICES
+            "auto: a GPU, if there is one and it is faster", default=DEVICES[0], choices=DEVICES
         ),
     ]
