@@ -61,10 +61,13 @@ def numbers(low: float, high: float, label: str, *, log: bool = False) -> Axis:
     ['0', '10', '20', '30', '40']
     >>> [text for _, text in numbers(3, 900, "", log=True).ticks]
     ['10', '100']
+    >>> [text for _, text in numbers(1, 1, "", log=True).ticks]
+    ['0.5', '1', '2']
     """
     if log:
         low = max(low, 1e-12)
-        high = max(high, low * 1.01)
+        if high <= low:
+            low, high = low / 2, low * 2
         first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
         factors = (1, 2, 5) if last - first <= 2 else (1,)
         values = [own * 10.0**power for power in range(first, last + 1) for own in factors]
