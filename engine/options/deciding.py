@@ -25,8 +25,8 @@ class Advised(TypedDict, total=False):
     policy: Annotated[
         str,
         Option(
-            f"{_DECIDING}; auto: the one that does best in short replays of the archives, and so "
-            "for --split and --estimator, if they are not given",
+            f"{_DECIDING}; auto: what does best in short replays of the archives, and the split "
+            "and the estimator that do, if these are not given",
             Text("{" + ",".join((AUTO, *POLICIES)) + "}"),
             AUTO,
         ),

@@ -118,8 +118,9 @@ class Option:
 
 def variants_of(name: str) -> dict[str, str]:
     """Return what an option with `Scope.SIDE` may be called of one stream, and the help of that."""
+    what = {"on": "join attribute"}.get(name, name)
     return {
-        own: f"the same of the {side} stream alone"
+        own: f"{what} of the {side} stream alone"
         for side in ("left", "right")
         for own in (f"{side}_{name}", f"{name}_{side}")
     }
