@@ -63,7 +63,8 @@ class JoinOfSeveral(TypedDict, total=False):
     ]
     param: Annotated[Mapping[str, Any] | None, Option("of its policy", PARAMETERS)]
     estimator: Annotated[
-        str | None, Option("of match counts (default: history for prob)", choices=ESTIMATORS)
+        str | None,
+        Option("where matches are counted (default: history for prob)", choices=ESTIMATORS),
     ]
     method: Annotated[
         str | None,

@@ -102,7 +102,7 @@ class Reading(Storage, total=False):
 class Seed(TypedDict, total=False):
     """Random draws."""
 
-    seed: Annotated[int, Option("of random draws", SEED, 0)]
+    seed: Annotated[int, Option("seed of random draws", SEED, 0)]
 
 
 class Windows(TypedDict, total=False):
@@ -212,7 +212,15 @@ class Profile(TypedDict, total=False):
 class Estimator(TypedDict, total=False):
     """Where matches are counted."""
 
-    estimator: Annotated[str, Option("of match counts", default=ESTIMATORS[0], choices=ESTIMATORS)]
+    estimator: Annotated[
+        str,
+        Option(
+            "where matches are counted: memory, the tuples that are held; window, all unexpired "
+            "ones; history, all so far, scaled to a lifetime",
+            default=ESTIMATORS[0],
+            choices=ESTIMATORS,
+        ),
+    ]
 
 
 class Reference(TypedDict, total=False):

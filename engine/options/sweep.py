@@ -82,8 +82,8 @@ class GridLists(TypedDict, total=False):
     estimators: Annotated[
         str | Sequence[str],
         Option(
-            f"of match counts: {', '.join(ESTIMATORS)}, or all; policies that count no matches are "
-            "replayed once",
+            f"where matches are counted: {', '.join(ESTIMATORS)}, or all; policies that count none "
+            "are replayed once",
             VALUES,
             DEFAULT_ESTIMATORS,
         ),
@@ -106,7 +106,7 @@ class GridLists(TypedDict, total=False):
         ),
     ]
     window: Annotated[Values, AlsoCalled("windows")]
-    seeds: Annotated[Values, Option("of random draws: 0,1,2 or 0:9", VALUES, "0")]
+    seeds: Annotated[Values, Option("seeds of random draws: 0,1,2 or 0:9", VALUES, "0")]
     seed: Annotated[Values, AlsoCalled("seeds")]
     params: Annotated[
         Mapping[str, Value] | None,
