@@ -107,17 +107,18 @@ def _drift(profile: ArrivalProfile) -> list[Chart]:
     if not bins or profile.span is None:
         return []
     begin = profile.span[0]
-    xs = [((own["from"] + own["to"]) / 2 - begin) * span for own in bins]
+    edges = [(own["from"] - begin) * span for own in bins]
+    edges.append((bins[-1]["to"] + 1 - begin) * span)
     panels = (
         ("rate", 1 / span, "Rate over time", f"tuples a {_one_of(unit)}"),
         ("mean_age", scale, "Age of the stored tuple at matches", f"mean age ({of_age})"),
         ("key_distance", 1.0, "Change of key shares over time", "L1 distance, 0 to 2"),
     )
     return [
-        Lines(title, f"time since the first tuple ({unit})", y, xs, [
+        Lines(title, f"time since the first tuple ({unit})", y, edges, [
             Series(side, [None if own is None else factor * own for own in values])
             for side, values in zip(SIDES, _drift_of(profile, name), strict=True)
-        ])
+        ], steps=True)
         for name, factor, title, y in panels
     ]  # fmt: skip
 

@@ -64,3 +64,14 @@ def test_the_matches_of_one_tick_do_not_hide_the_others() -> None:
     simultaneous = found.exact["simultaneous"]
     assert lags.title == f"Matches by lag, without {simultaneous} simultaneous ones"
     assert max(own for own in lags.series[0].values if own is not None) < 10 * 600
+
+
+def test_no_line_goes_through_time_without_matches() -> None:
+    at = np.concatenate([np.arange(100), np.arange(900, 1000)])
+    table = pa.table({"t": at, "k": np.zeros(200, np.int64)})
+    found = winnow.profile(table, table, on="k", time="t", window=10).profile
+    [ages] = [one for one in profile_shown(found).drawn() if one.title.startswith("Age of the")]
+    assert isinstance(ages, Lines)
+    assert ages.steps
+    assert (ages.xs[0], ages.xs[-1]) == (0, 1000)
+    assert np.isnan(np.array(ages.series[0].values, float)).sum() == 40
