@@ -126,7 +126,7 @@ def sides_of(total: int, fraction: Fraction) -> tuple[int, int]:
     return left, total - left
 
 
-TUPLE_BYTES = 400
+TUPLE_BYTES = 350
 """What a tuple of a budget in bytes counts as: what the arrays of any policy take for one."""
 _BYTES = {
     "": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
@@ -163,7 +163,7 @@ def parse_amount(text: str, option: str) -> Amount:
     >>> parse_amount("800", "--memory"), str(parse_amount("12.5%", "--memory"))
     (Amount(tuples=800, share=None), '12.5%')
     >>> parse_amount("64MB", "--memory").tuples, parse_amount("1 KiB", "--memory").tuples
-    (160000, 2)
+    (182857, 2)
     """
     cleaned = text.strip()
     if (size := parse_bytes(cleaned)) is not None:
