@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import quick_java
 from cases_tried import tried
-from thorough import of_each_kind
+from thorough import THOROUGH
 
 _SUBMIT = (
     "--master local[2] --driver-memory 1g --conf spark.sql.shuffle.partitions=3 "
@@ -89,7 +89,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(autouse=True)
 def _kernel_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no kind's own kernel be compiled because a process has replayed much (`thorough`)."""
-    if not of_each_kind():
+    if not THOROUGH:
         monkeypatch.setattr("engine.replay.common.TUPLES", sys.maxsize)
 
 

@@ -156,6 +156,9 @@ def test_long_tests_that_guard_what_changed_are_tried(
     for places, found in (((place,), 2), (("engine/jobs/bound",), 0)):
         items = cases(JOB, "test", 2, (thorough.guards(*places).mark,))
         assert len(cases_tried.tried(items, 2)[0]) == found
+        items = cases(JOB, "test_a", 2, (thorough.guards(place).mark,))  # it is not among the long
+        assert len(cases_tried.tried(items, 2, 0)[0]) == 0
+        assert len(cases_tried.tried(items, 2, 0.1)[0]) == 1
 
 
 @pytest.mark.parametrize("seconds", [None, 0])

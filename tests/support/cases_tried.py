@@ -4,7 +4,8 @@ That is N of each test function, the first among them, and fewer of a long one (
 all where something changed that the test uses. `$WINNOW_CHANGED` names the files that changed:
 `make test` asks git, `.ci/run` takes the last commits. A test uses the folders from which it
 imports, by itself or through what tests share; and all that kernels of replays are made of, if any
-of that. ``--seconds S``, as in `.ci/run`, leaves out of these cases those that do not fit.
+of that. ``--seconds S``, as in `.ci/run`, leaves out of these cases, and of the tests that guard
+what changed (`thorough`), those that do not fit.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ def tried(
         Cases of a function whose places did not change.
     seconds : float or None
         What all may take, one after the other. Of functions whose places changed more cases are
-        tried while they fit, those first that take little and of whose function few are tried;
-        None for all of them.
+        tried while they fit, and of those that guard them any, those first that take little and of
+        whose function few are tried; None for all of them.
     """
     cases: dict[tuple[Path, str], list[Some]] = {}
     for item in items:
@@ -76,15 +77,15 @@ def tried(
     taken = 0.0
     for (path, name), own in cases.items():
         long = LONG.get(f"{path.relative_to(ROOT)}::{name}", Long(most, SHORT))
-        number = len(own) if THOROUGH or always(path) else min(long.cases, len(own))
+        guard = any(on_guard(getattr(item, "own_markers", ())) for item in own)
+        if THOROUGH or always(path):
+            number = len(own)
+        else:
+            number = 0 if guard and seconds is not None else min(long.cases, len(own))
         first = spread(own, number, crc32(name.encode()))
         kept.update(first)
         taken += number * long.seconds
-        others = [
-            item
-            for item in own
-            if item not in kept and (in_full(path) or on_guard(getattr(item, "own_markers", ())))
-        ]
+        others = [item for item in own if item not in kept and (in_full(path) or guard)]
         more += [
             ((number + i) * long.seconds, long.seconds, item.name, item)
             for i, item in enumerate(sorted(others, key=_shuffled), 1)

@@ -2,9 +2,10 @@
 
     WINNOW_COMPILE=always python tests/support/compile_first.py
 
-`make test` begins with it. Of replays that is the kernel for all kinds of policies, or where
-kernels have changed those of each kind. Two processes share the work, then one lays out Spark's
-classes for the JVMs that follow (`quick_java.ARCHIVE`); what is there already costs nothing.
+`make test` begins with it. Of replays that is the kernel for all kinds of policies, and where
+kernels have changed those of each kind, too. Two processes share the work, then one lays out
+Spark's classes for the JVMs that follow (`quick_java.ARCHIVE`); what is there already costs
+nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ THROUGH: dict[str, Any] = {"fact": FACT, "fact_left": "a", "fact_right": "b"}
 
 def equal_keys() -> None:
     """Compile replays, counts and bounds of equi-joins."""
-    for policy in POLICIES if of_each_kind() else (AUTO,):
+    for policy in (*POLICIES, AUTO) if of_each_kind() else (AUTO,):
         winnow.replay(STREAM, STREAM, policy=policy, **JOIN)
     winnow.bound(STREAM, STREAM, **JOIN)
 

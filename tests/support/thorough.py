@@ -31,10 +31,11 @@ KERNELS = (
 
 
 def of_each_kind() -> bool:
-    """Return whether replays are by the kernels of their policies' kinds.
+    """Return whether replays of units are by the kernels of their policies' kinds.
 
-    Otherwise by the one for all kinds (`engine.replay.common`), where `make test` says that no
-    kernel has changed: those of each kind take minutes to compile.
+    Those of jobs are so for `make thorough`. Otherwise by the one for all kinds
+    (`engine.replay.common`), where `make test` says that no kernel has changed: those of each kind
+    take minutes to compile.
     """
     places = tuple(f"{place}/" for place in KERNELS)
     told = "WINNOW_CHANGED" in os.environ and not THOROUGH
