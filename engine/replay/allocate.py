@@ -18,8 +18,6 @@ from engine.runtime.randomness import uniforms
 from engine.runtime.streams import LEFT, RIGHT, StreamBatch
 from engine.value_model.estimate import Valued
 
-_WITHOUT_TREE = (Structure.AGED, Structure.VALUED, Structure.KEYED)
-
 
 def join_memory(
     budget: int,
@@ -72,8 +70,7 @@ def join_memory(
         value=np.zeros(decays),
         since=np.zeros(decays, np.int64),
         free=np.arange(budget, dtype=np.int32)[::-1].copy(),
-        heap=np.zeros(extra if structure is Structure.KEYED else 0, layout.ENTRY),
-        tree=_empty_tree(0 if structure in _WITHOUT_TREE else budget),
+        tree=_empty_tree(0 if ordered else budget),
         zeros=_empty_tree(budget if structure is Structure.DECAY else 0),
         log=np.zeros(logged, layout.LOG),
         minima=minima,
@@ -111,7 +108,7 @@ def _by_age(curve: bytes, window: int) -> tuple[Floats, Ints]:
 PLAIN = np.dtype((np.void, layout.KEY.itemsize))
 """The record of a key as bytes, which are copied faster."""
 _NO_KEY = np.zeros(1, layout.KEY)
-for _name in ("head", "arrival", "root", "at"):
+for _name in ("head", "arrival", "root"):
     _NO_KEY[_name] = NONE
 _NO_KEY["dirty"] = layout.CLEAN
 

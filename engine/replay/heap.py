@@ -1,8 +1,7 @@
-"""Heaps of ranks, least first: a binary heap that tracks the places of keys, and a pairing heap.
+"""Heaps of ranks, least first: binary ones of entries in an array, and pairing heaps of slots.
 
 Entries carry their whole rank, (priority, importance, m, seq), so that comparing them touches
 nothing else and entries of tuples that are gone keep their place until they surface.
-`side` is 0 or 1 where the entries rank keys, whose position is kept in ``keys``, else NONE.
 """
 
 from __future__ import annotations
@@ -10,6 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth, prefetch
+
+ENTRY = np.dtype(
+    [("priority", "f8"), ("importance", "f8"), ("m", "f8"), ("seq", "i8"), ("what", "i8")],
+    align=True,
+)
+"""A rank, and the slot that it ranks."""
 
 _CACHED = 2048
 """Entries of a heap that the nearest cache holds anyway."""
@@ -52,7 +57,7 @@ def _put(
 @kernel
 def rise(
     heap: Records, i: Integer, top: Integer, priority: float, importance: float, m: float,
-    seq: Integer, what: Integer, keys: Records, side: Integer,
+    seq: Integer, what: Integer,
 ) -> None:  # fmt: skip
     """Put a rank at position `i` or above it, no higher than `top`. O(log n)."""
     while i > top:
@@ -60,18 +65,14 @@ def rise(
         if not precedes(priority, importance, m, seq, heap[nth(parent)]):
             break
         heap[nth(i)] = heap[nth(parent)]
-        if side >= 0:
-            keys[nth(2 * heap[nth(i)].what + side)].at = i
         i = parent
     _put(heap, i, priority, importance, m, seq, what)
-    if side >= 0:
-        keys[nth(2 * what + side)].at = i
 
 
 @kernel
 def sink(
     heap: Records, n: Integer, i: Integer, priority: float, importance: float, m: float,
-    seq: Integer, what: Integer, keys: Records, side: Integer,
+    seq: Integer, what: Integer,
 ) -> None:  # fmt: skip
     """Put a rank at position `i` or below in a heap of `n`. O(log n).
 
@@ -86,22 +87,18 @@ def sink(
             prefetch(heap, 2 * child + 4)
         child = _lesser(heap, child)
         heap[nth(i)] = heap[nth(child)]
-        if side >= 0:
-            keys[nth(2 * heap[nth(i)].what + side)].at = i
         i = child
         child = 2 * i + 1
     if child < n:
         heap[nth(i)] = heap[nth(child)]
-        if side >= 0:
-            keys[nth(2 * heap[nth(i)].what + side)].at = i
         i = child
-    rise(heap, i, top, priority, importance, m, seq, what, keys, side)
+    rise(heap, i, top, priority, importance, m, seq, what)
 
 
 @kernel
 def sink_near(
     heap: Records, n: Integer, i: Integer, priority: float, importance: float, m: float,
-    seq: Integer, what: Integer, keys: Records, side: Integer,
+    seq: Integer, what: Integer,
 ) -> None:  # fmt: skip
     """Put a rank at position `i` or below in a heap of `n`. O(log n).
 
@@ -114,32 +111,17 @@ def sink_near(
         if precedes(priority, importance, m, seq, heap[nth(child)]):
             break
         heap[nth(i)] = heap[nth(child)]
-        if side >= 0:
-            keys[nth(2 * heap[nth(i)].what + side)].at = i
         i = child
         child = 2 * i + 1
     _put(heap, i, priority, importance, m, seq, what)
-    if side >= 0:
-        keys[nth(2 * what + side)].at = i
 
 
 @kernel
-def drop_at(heap: Records, n: Integer, i: Integer, keys: Records, side: Integer) -> None:
-    """Take the entry at position `i` out of a heap of `n`; the heap then has n - 1. O(log n)."""
-    last = n - 1
-    if side >= 0:
-        keys[nth(2 * heap[nth(i)].what + side)].at = NONE
-    if i == last:
-        return
-    priority = heap[nth(last)].priority
-    importance = heap[nth(last)].importance
-    m = heap[nth(last)].m
-    seq = heap[nth(last)].seq
-    what = heap[nth(last)].what
-    if i > 0 and precedes(priority, importance, m, seq, heap[nth((i - 1) >> 1)]):
-        rise(heap, i, np.int64(0), priority, importance, m, seq, what, keys, side)
-    else:
-        sink(heap, last, i, priority, importance, m, seq, what, keys, side)
+def drop_first(heap: Records, n: Integer) -> None:
+    """Take the first entry out of a heap of `n`, which then has n - 1. O(log n)."""
+    last = heap[nth(n - 1)]
+    if n > 1:
+        sink(heap, n - 1, np.int64(0), last.priority, last.importance, last.m, last.seq, last.what)
 
 
 @kernel
@@ -156,24 +138,24 @@ def following(i: Integer, n: Integer, deeper: bool) -> Integer:
 
 
 @kernel
-def heapify(heap: Records, n: Integer, keys: Records) -> None:
+def heapify(heap: Records, n: Integer) -> None:
     """Make a heap of the first `n` entries, which rank slots. O(n)."""
     for i in range(n // 2 - 1, -1, -1):
         sink(
             heap, n, i, heap[nth(i)].priority, heap[nth(i)].importance, heap[nth(i)].m,
-            heap[nth(i)].seq, heap[nth(i)].what, keys, np.int64(NONE),
+            heap[nth(i)].seq, heap[nth(i)].what,
         )  # fmt: skip
 
 
 @kernel
-def without_gone(heap: Records, n: Integer, slots: Records, keys: Records) -> Integer:
+def without_gone(heap: Records, n: Integer, slots: Records) -> Integer:
     """Rebuild a heap of `n` slots without those whose tuple is gone; return its size. O(n)."""
     live = np.int64(0)
     for i in range(n):
         if slots[nth(heap[nth(i)].what)].seq == heap[nth(i)].seq:
             heap[nth(live)] = heap[nth(i)]
             live += 1
-    heapify(heap, live, keys)
+    heapify(heap, live)
     return live
 
 

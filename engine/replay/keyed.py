@@ -2,12 +2,12 @@
 
 Residents of one key share their match count m, so their order among themselves never changes: it
 is (importance, seq), whatever m. Each key keeps its residents in a pairing heap in that order, and
-a heap of keys ranks each key by its least resident. A change of m concerns one key, however many
-residents it has. O(log K) amortised a change, independent of key repetition.
+the least of each key plays in a tournament. A change of m concerns one key, however many residents
+it has. O(log K) amortised a change, independent of key repetition.
 
-An entry of the heap is never above its key's rank, but may be below it: most ranks rise for an
-instant, by an arrival that is not admitted, and fall again. A key that rose is moved when it comes
-to the top.
+A leaf is never above its resident's rank, but may be below it: most ranks rise for an instant, by
+an arrival that is not admitted, and fall again. One that rose is put right when it wins, and so is
+one whose resident is no longer the least of its key.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from __future__ import annotations
 import numpy as np
 
 from engine.facts.key_links import KeyLinks, linked_key, next_link, span
-from engine.replay.heap import drop_at, grown, precedes, rise, sink_near, without
-from engine.replay.layout import CLEAN, COUNT, DIRTY, HEAP, Memory
+from engine.replay import tournament
+from engine.replay.heap import grown, without
+from engine.replay.layout import CLEAN, COUNT, DIRTY, OLDEST, Memory
 from engine.replay.memory import insert, remove
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth
+from engine.runtime.ordinals import ordinal
 
-_TOP = np.int64(0)
+_ROOT = 1
 
 
 @kernel
@@ -32,38 +34,44 @@ def detach(memory: Memory, keys: Records, side: Integer, at: Integer) -> None:
 
 @kernel
 def refresh(memory: Memory, keys: Records, side: Integer, key: Integer, m: float) -> None:
-    """Note a key's match count, and move it if it ranks lower than before or is new. O(log K)."""
-    heap, n = memory.heap, memory.n
-    mine = keys[nth(2 * key + side)]
-    at = np.int64(mine.at)
-    if mine.root == NONE:
-        if at != NONE:
-            drop_at(heap, n[HEAP], at, keys, side)
-            n[HEAP] -= 1
+    """Note a key's match count, and rank its least if that ranks lower or is new. O(log K)."""
+    at = np.int64(keys[nth(2 * key + side)].root)
+    if at == NONE:
         return
-    least = memory.slots[nth(mine.root)]
+    least = memory.slots[nth(at)]
     least.m = m
     priority = least.importance * m
-    if at == NONE:
-        rise(heap, n[HEAP], _TOP, priority, least.importance, m, least.seq, key, keys, side)
-        n[HEAP] += 1
-    elif precedes(priority, least.importance, m, least.seq, heap[nth(at)]):
-        rise(heap, at, _TOP, priority, least.importance, m, least.seq, key, keys, side)
+    if tournament.falls(memory, at, priority, least.importance, m):
+        tournament.enter(memory.tree, memory, at, priority, least.importance, m, least.seq)
 
 
 @kernel
-def settle(memory: Memory, keys: Records, side: Integer) -> None:
-    """Have the key of least rank, of one or more, at the top of the heap. O(log K) amortised."""
-    heap = memory.heap
+def settle(memory: Memory, keys: Records, side: Integer) -> Integer:
+    """Have the least resident, of one or more, win, and return its slot. O(log K) amortised."""
+    tree = memory.tree
     while True:
-        key = np.int64(heap[0].what)
-        least = memory.slots[nth(keys[nth(2 * key + side)].root)]
-        if heap[0].seq == least.seq and heap[0].m == least.m:
-            return
-        sink_near(
-            heap, memory.n[HEAP], _TOP, least.importance * least.m, least.importance, least.m,
-            least.seq, key, keys, side,
-        )  # fmt: skip
+        at, there = tournament.first(tree, memory)
+        slot = memory.slots[nth(at)]
+        if not there or keys[nth(2 * slot.key + side)].root != at:
+            tournament.vacate(tree, memory, at)
+            continue
+        if tree[_ROOT].m == ordinal(slot.m):
+            return at
+        priority = slot.importance * slot.m
+        tournament.enter(tree, memory, at, priority, slot.importance, slot.m, slot.seq)
+
+
+@kernel
+def rank(memory: Memory, keys: Records, side: Integer) -> None:
+    """Rank the least resident of each key, by its match count as it is. O(K)."""
+    tournament.clear(memory.tree)
+    at = memory.n[OLDEST]
+    while at != NONE:
+        slot = memory.slots[nth(at)]
+        if keys[nth(2 * slot.key + side)].root == at:
+            tournament.set_leaf(memory, at, slot.importance * slot.m, slot.importance, slot.m)
+        at = slot.newer
+    tournament.play(memory.tree)
 
 
 @kernel
@@ -99,24 +107,24 @@ def admit(
         The key of the resident that was dropped for it; the arrival's own key if the arrival was
         dropped; NONE if nothing was.
     """
-    heap, n = memory.heap, memory.n
     dropped = np.int64(NONE)
-    if n[COUNT] >= budget:
-        if budget == 0 or precedes(importance * m, importance, m, seq, heap[0]):
-            return key  # what ranks below the top's entry ranks below all
-        settle(memory, keys, side)
-        if precedes(importance * m, importance, m, seq, heap[0]):
+    if memory.n[COUNT] >= budget:
+        tree, priority = memory.tree, importance * m
+        if budget == 0 or tournament.precedes_all(tree, memory, priority, importance, m, seq):
+            return key  # what ranks below the first leaf ranks below all
+        at = settle(memory, keys, side)
+        if tournament.precedes_all(tree, memory, priority, importance, m, seq):
             return key
-        dropped = drop_least(memory, keys, side)
+        dropped = drop(memory, keys, side, at)
     put(memory, keys, side, key, ts, row, seq, importance, m)
     return dropped
 
 
 @kernel
-def drop_least(memory: Memory, keys: Records, side: Integer) -> Integer:
-    """Drop the resident of least rank, as `settle` found it; return its key. O(log K) amortised."""
-    dropped, m = np.int64(memory.heap[0].what), memory.heap[0].m
-    at = np.int64(keys[nth(2 * dropped + side)].root)
+def drop(memory: Memory, keys: Records, side: Integer, at: Integer) -> Integer:
+    """Drop the least resident, as `settle` found it; return its key. O(log K) amortised."""
+    slot = memory.slots[nth(at)]
+    dropped, m = np.int64(slot.key), np.float64(slot.m)
     detach(memory, keys, side, at)
     remove(memory, keys, side, at)
     refresh(memory, keys, side, dropped, m)
@@ -132,6 +140,6 @@ def put(
     at = insert(memory, keys, side, key, ts, row, seq, importance, importance * m, m)
     mine = keys[nth(2 * key + side)]
     mine.root = grown(memory.slots, np.int64(mine.root), at)
-    if mine.root == at or mine.at == NONE:
+    if mine.root == at:
         refresh(memory, keys, side, key, m)
     return at

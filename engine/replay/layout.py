@@ -42,18 +42,12 @@ KEY = np.dtype(
         ("head", "i4"),  # cell of the residents added last
         ("arrival", "i4"),  # first arrival of this instant, an index into the batch
         ("root", "i4"),  # of the pairing heap (keyed)
-        ("at", "i4"),  # position in the heap of keys (keyed)
         ("dirty", "i4"),  # next of the keys to be updated in this instant; CLEAN: not among them
+        ("unused", "i4"),
     ],
     align=True,
 )
 """One key on one side; the sides of key k lie at 2k and 2k + 1, together one cache line."""
-
-ENTRY = np.dtype(
-    [("priority", "f8"), ("importance", "f8"), ("m", "f8"), ("seq", "i8"), ("what", "i8")],
-    align=True,
-)
-"""A rank and what it ranks: a slot, or a key."""
 
 NODE = np.dtype([("priority", "u8"), ("importance", "u8"), ("m", "u8"), ("seq", "u8")], align=True)
 """A rank in a tournament: ordinals, and an arrival number with its slot in the low bits."""
@@ -72,10 +66,10 @@ LOG = np.dtype([("ts", "i8"), ("slot", "i4"), ("jump", "i4")], align=True)
 
 # Counters of one side's memory, in `Memory.n`
 (
-    FREE, COUNT, OLDEST, NEWEST, PEAK, HEAP, LOGGED, WINDOW_AT, SEQ, SHAKEN, DIRTY, CELLS, ENDED,
+    FREE, COUNT, OLDEST, NEWEST, PEAK, LOGGED, WINDOW_AT, SEQ, SHAKEN, DIRTY, CELLS, ENDED,
     SLOT_BITS,
-) = range(14)  # fmt: skip
-MEMORY_COUNTERS = 14
+) = range(13)  # fmt: skip
+MEMORY_COUNTERS = 13
 
 
 class Memory(NamedTuple):
@@ -98,8 +92,6 @@ class Memory(NamedTuple):
     since: Ints
     """`value`, `since`: (4K,) float64 and int64. V and arrival time of the residents, by place
     (decay)."""
-    heap: Records
-    """(2K + 64,) ENTRY. Keys, least rank first (keyed)."""
     tree: Records
     """(2K,) NODE. A tournament of the residents' ranks (`engine.replay.tournament`), else empty."""
     zeros: Records

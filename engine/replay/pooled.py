@@ -51,11 +51,10 @@ def _least(
     """
     importance, m = 0.0, 0.0
     if rules.structure == _KEYED:
-        keyed.settle(memory, keys, side)
-        top = memory.heap[0]
-        at = np.int64(keys[nth(2 * top.what + side)].root)
-        priority: float = np.float64(top.priority)
-        importance, m = np.float64(top.importance), np.float64(top.m)
+        at = keyed.settle(memory, keys, side)
+        slot = memory.slots[nth(at)]
+        importance, m = np.float64(slot.importance), np.float64(slot.m)
+        priority: float = importance * m
     elif rules.structure == _AGED:
         window = _window(rules, side)
         at = aged.least(memory, now, window, np.inf)
@@ -90,7 +89,7 @@ def _drop(
 ) -> None:  # fmt: skip
     """Drop a side's resident of least rank, as `_least` has just found it."""
     if rules.structure == _KEYED:
-        dropped = keyed.drop_least(memory, keys, side)
+        dropped = keyed.drop(memory, keys, side, at)
         keyed.touch_partners(opposite, keys, partners, side, dropped)
         return
     if rules.structure == _AGED:
@@ -176,7 +175,7 @@ def _is_last(rules: ReplayRules, memory: Memory, rank: Rank, side: Integer, now:
         return decay.ranks_last(
             memory, rank.priority, rank.importance, rank.m, rank.seq, _lost(rules, side, now)
         )
-    if rules.structure == _STATIC and not tournament.is_empty(memory.tree):
+    if rules.structure in (_STATIC, _KEYED) and not tournament.is_empty(memory.tree):
         return tournament.precedes_all(
             memory.tree, memory, rank.priority, rank.importance, rank.m, rank.seq
         )
@@ -194,7 +193,7 @@ def _are_worth_more(
     known, priority, importance = False, 0.0, 0.0
     if rules.structure == _DECAY:
         known, priority, importance = decay.floor(memory, _lost(rules, side, now))
-    elif rules.structure == _STATIC and not tournament.is_empty(memory.tree):
+    elif rules.structure in (_STATIC, _KEYED) and not tournament.is_empty(memory.tree):
         top = memory.tree[1]
         known, priority, importance = True, numbered(top.priority), numbered(top.importance)
     if not known or (priority <= 0.0 and not pool.by_importance):

@@ -31,7 +31,7 @@ def renumbered(
     size : int
         Ids for which there is to be room.
     keyed : bool
-        Whether memories have heaps of keys.
+        Whether keys may be marked for this instant.
 
     Returns
     -------
@@ -44,8 +44,6 @@ def renumbered(
         memory.slots["key"][residents] = new[memory.slots["key"][residents]]
         kept = np.flatnonzero(new[: keys.size // 2] >= 0)
         if keyed:
-            entries = memory.heap[: memory.n[layout.HEAP]]
-            entries["what"] = new[entries["what"]]
             changed = kept[keys["dirty"][2 * kept + side] != layout.CLEAN]
             keys["dirty"][2 * kept + side] = layout.CLEAN
             renamed = new[changed]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.policies import Structure
-from engine.replay import decay, layout, tournament
+from engine.replay import decay, keyed, layout, tournament
 from engine.replay.age_groups import build_trees
 from engine.replay.lane import LaneReplay
 from engine.replay.layout import Memory
@@ -18,7 +18,7 @@ from engine.runtime.jit import NONE, Ints
 from engine.runtime.streams import SIDES
 
 State: TypeAlias = dict[str, NDArray[Any]]
-_ARRAYS = ("slots", "cells", "by_class", "value", "since", "heap", "log", "n")
+_ARRAYS = ("slots", "cells", "by_class", "value", "since", "log", "n")
 _RANKED = ("table", "runs")
 _SAME = "usual"
 """A field of `ValueModel` whose memory is that of another."""
@@ -129,6 +129,8 @@ class SavedReplay(LaneReplay):
                 build_trees(memory)
             elif self._structure is Structure.DECAY:
                 decay.rank(memory)
+            elif self._structure is Structure.KEYED:
+                keyed.rank(memory, self._keys, SIDES.index(side))
             elif memory.tree.size:
                 tournament.rank(memory, self.rules.ties_by_importance)
             window.ts = np.array(state[f"{side}_window_ts"], np.int64)
@@ -164,7 +166,7 @@ def _held(memory: Memory, structure: Structure) -> State:
     used = {
         "slots": most, "cells": layout.CELL_FLOATS * most,
         "value": layout.CELL * most, "since": layout.CELL * most,
-        "heap": int(n[layout.HEAP]), "log": int(n[layout.LOGGED]),
+        "log": int(n[layout.LOGGED]),
     }  # fmt: skip
     own = {name: getattr(memory, name)[: used.get(name)] for name in _changing(structure)}
     return own | {"n": n, "free": memory.free[memory.slots.size - most : int(n[layout.FREE])]}

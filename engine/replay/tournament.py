@@ -55,7 +55,7 @@ def _carry(
             priority, importance, m, seq = other.priority, other.importance, other.m, other.seq
         at >>= 1
         node = tree[nth(at)]
-        if node.seq == seq and node.priority == priority:
+        if node.seq == seq and node.priority == priority and node.m == m:
             return
         node.priority = priority
         node.importance = importance
@@ -73,10 +73,21 @@ def enter(
     tree: Records, memory: Memory, at: Integer, priority: float, importance: float, m: float,
     seq: Integer,
 ) -> None:  # fmt: skip
-    """Rank the resident in slot `at`. O(log K), and O(1) on average where it is not the least."""
+    """Rank the resident in slot `at`, whose importance stays. O(log K), mostly O(1) if it is new."""
     _carry(
         tree, memory.slots.size + at, ordinal(priority), ordinal(importance), ordinal(m),
         _tagged(memory, seq, at),
+    )  # fmt: skip
+
+
+@kernel
+def falls(memory: Memory, at: Integer, priority: float, importance: float, m: float) -> bool:
+    """Return whether a rank of the resident in slot `at` is below its leaf's, or it has none."""
+    leaf = memory.tree[nth(memory.slots.size + at)]
+    seq = _tagged(memory, memory.slots[nth(at)].seq, at)
+    return leaf.seq != seq or precede(
+        ordinal(priority), ordinal(importance), ordinal(m), seq,
+        leaf.priority, leaf.importance, leaf.m, leaf.seq,
     )  # fmt: skip
 
 

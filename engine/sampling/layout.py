@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.replay.layout import ENTRY
-from engine.replay.layout import KEY as RANKED_KEY
+from engine.replay.heap import ENTRY
 from engine.runtime.aligned import aligned
 from engine.runtime.jit import NONE, Floats, Ints, Records
 
@@ -90,11 +89,8 @@ class SampleMemory(NamedTuple):
     free: NDArray[np.int32]
     """(capacity,) int32. Stack of free slots."""
     heap: Records
-    """(2 capacity + 64,) engine.replay.layout.ENTRY. Least priority first (bottom-k); may hold
+    """(2 capacity + 64,) engine.replay.heap.ENTRY. Least priority first (bottom-k); may hold
     entries of tuples that are gone."""
-    unranked: Records
-    """(0,) engine.replay.layout.KEY. An argument of the heap's functions, which record where keys
-    are; here there are none."""
     events: Records
     """(2 capacity + 64,) EVENT. Evictions of more than any later one, oldest first (bottom-k)."""
     lost: Ints
@@ -189,8 +185,7 @@ def no_memory(slot: np.dtype[np.void]) -> SampleMemory:
     counters[[OLDEST, NEWEST]] = NONE
     return SampleMemory(
         np.zeros(0, slot), np.zeros(0, PLACE), np.zeros(0, np.int32), np.zeros(0, ENTRY),
-        np.zeros(0, RANKED_KEY), np.zeros(0, EVENT), np.zeros((0, 2), np.int64), np.zeros(2),
-        counters,
+        np.zeros(0, EVENT), np.zeros((0, 2), np.int64), np.zeros(2), counters,
     )  # fmt: skip
 
 

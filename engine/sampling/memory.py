@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.replay.heap import drop_at, rise, sink, without_gone
+from engine.replay.heap import drop_first, rise, sink, without_gone
 from engine.runtime.jit import NONE, Integer, Records, kernel
 from engine.sampling import layout
 from engine.sampling.layout import SampleArrivals, SampleMemory, SampleRules
@@ -171,7 +171,7 @@ def _compact(memory: SampleMemory) -> Integer:
 
 
 _STAYS_OUT, _ENTERS, _REPLACES = range(3)
-_TOP, _UNKEYED = np.int64(0), np.int64(NONE)
+_TOP = np.int64(0)
 _PURPOSE, _FIRST = np.uint64(PURPOSE_CLUSTER), np.uint64(0)
 
 
@@ -218,7 +218,7 @@ def _make_room(
     if n[layout.COUNT] < budget:
         return _ENTERS
     while memory.slots[heap[0].what].seq != heap[0].seq:
-        drop_at(heap, n[layout.HEAP], _TOP, memory.unranked, _UNKEYED)
+        drop_first(heap, n[layout.HEAP])
         n[layout.HEAP] -= 1
     least = heap[0].priority
     if priority < least:
@@ -236,8 +236,8 @@ def _rank(memory: SampleMemory, at: Integer, seq: Integer, priority: float) -> N
     """Enter an admitted tuple into the heap, cleaned first where it is full."""
     heap, n = memory.heap, memory.n
     if n[layout.HEAP] == heap.size:
-        n[layout.HEAP] = without_gone(heap, heap.size, memory.slots, memory.unranked)
-    rise(heap, n[layout.HEAP], _TOP, priority, 0.0, 0.0, seq, at, memory.unranked, _UNKEYED)
+        n[layout.HEAP] = without_gone(heap, heap.size, memory.slots)
+    rise(heap, n[layout.HEAP], _TOP, priority, 0.0, 0.0, seq, at)
     n[layout.HEAP] += 1
 
 
@@ -284,7 +284,6 @@ def admit(
         if way == _REPLACES:
             sink(
                 memory.heap, memory.n[layout.HEAP], _TOP, priority, 0.0, 0.0, seq, at,
-                memory.unranked, _UNKEYED,
             )  # fmt: skip
         elif rules.ranked:
             _rank(memory, at, seq, priority)

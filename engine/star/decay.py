@@ -11,13 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from engine.policies import dgl
-from engine.replay.heap import drop_at, following, rise, sink_near
-from engine.runtime.jit import NONE, Integer, Records, kernel
+from engine.replay.heap import drop_first, following, rise, sink_near
+from engine.runtime.jit import Integer, Records, kernel
 from engine.star import layout
 from engine.star.layout import StarRules, StarState, StarStreams
 from engine.star.ranks import below, heap_of, part_of, ranked, ties_of
 
-_TOP, _SLOTS = np.int64(0), np.int64(NONE)
+_TOP = np.int64(0)
 
 
 @kernel
@@ -44,7 +44,7 @@ def _push_zero(
         _rebuild(rules, streams, state, side)
         return
     importance, m = ties_of(rules, streams, state, at)
-    rise(zero, n[layout.ZERO], _TOP, importance, m, 0.0, at, at, state.keys, _SLOTS)
+    rise(zero, n[layout.ZERO], _TOP, importance, m, 0.0, at, at)
     n[layout.ZERO] += 1
 
 
@@ -58,8 +58,7 @@ def _push(
         return
     importance, m = ties_of(rules, streams, state, at)
     rise(
-        heap, n[layout.HEAP], _TOP, np.float64(state.value[at]), importance, m, at, at, state.keys,
-        _SLOTS,
+        heap, n[layout.HEAP], _TOP, np.float64(state.value[at]), importance, m, at, at,
     )  # fmt: skip
     n[layout.HEAP] += 1
 
@@ -90,13 +89,11 @@ def _settle(
             value = np.float64(state.value[at])
             if state.inside[at] and value != heap[0].priority:
                 importance, m = ties_of(rules, streams, state, at)
-                sink_near(
-                    heap, n[layout.HEAP], _TOP, value, importance, m, at, at, state.keys, _SLOTS
-                )
+                sink_near(heap, n[layout.HEAP], _TOP, value, importance, m, at, at)
                 continue
             if state.inside[at] and dgl.priority(value, lost) > 0.0:
                 break
-            drop_at(heap, n[layout.HEAP], _TOP, state.keys, _SLOTS)
+            drop_first(heap, n[layout.HEAP])
             n[layout.HEAP] -= 1
             if state.inside[at]:
                 _push_zero(rules, streams, state, side, at)
@@ -105,7 +102,7 @@ def _settle(
         at = np.int64(zero[0].what)
         if state.inside[at] and dgl.priority(np.float64(state.value[at]), lost) == 0.0:
             return True
-        drop_at(zero, n[layout.ZERO], _TOP, state.keys, _SLOTS)
+        drop_first(zero, n[layout.ZERO])
         n[layout.ZERO] -= 1
         if state.inside[at]:
             _push(rules, streams, state, side, at)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.policies import Structure, dgl
-from engine.replay.heap import drop_at, precedes, rise, sink
+from engine.replay.heap import drop_first, precedes, rise, sink
 from engine.runtime.jit import FOREVER, NONE, Integer, Ints, Records, inlined, kernel
 from engine.star import layout
 from engine.star.decay import least_by_loss, note_fallen, put
@@ -22,7 +22,7 @@ from engine.star.pooled import exceeds, select_of_all
 from engine.star.ranks import FEW, below, heap_of, least_of, ranked, ties_of
 
 _STATIC, _KEYED, _DECAY, _AGED, _RERANK = (int(each) for each in list(Structure)[:5])
-_TOP, _SLOTS = np.int64(0), np.int64(NONE)
+_TOP = np.int64(0)
 
 
 @kernel
@@ -208,26 +208,26 @@ def _admit(
     heap: Records,
 ) -> None:  # fmt: skip
     """Admit an arrival if there is room or its rank is above the least. O(log K + its facts)."""
-    n, keys = state.n[side], state.keys
+    n = state.n[side]
     priority = state.priority[at]
     importance, m = ties_of(rules, streams, state, at)
     if n[layout.COUNT] < rules.budget[side]:
         if n[layout.HEAP] == heap.size:
             ranked(rules, streams, state, side, heap, state.priority)
         insert(streams, state, side, at)
-        rise(heap, n[layout.HEAP], _TOP, priority, importance, m, at, at, keys, _SLOTS)
+        rise(heap, n[layout.HEAP], _TOP, priority, importance, m, at, at)
         n[layout.HEAP] += 1
         return
     if n[layout.COUNT] == 0:
         return
     while not state.inside[heap[0].what]:
-        drop_at(heap, n[layout.HEAP], _TOP, keys, _SLOTS)
+        drop_first(heap, n[layout.HEAP])
         n[layout.HEAP] -= 1
     if precedes(priority, importance, m, at, heap[0]):
         return
     remove(streams, state, side, np.int64(heap[0].what))
     insert(streams, state, side, at)
-    sink(heap, n[layout.HEAP], _TOP, priority, importance, m, at, at, keys, _SLOTS)
+    sink(heap, n[layout.HEAP], _TOP, priority, importance, m, at, at)
 
 
 @inlined

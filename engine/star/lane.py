@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.lanes.profile import SideProfile
 from engine.policies import Structure
-from engine.replay.layout import ENTRY, KEY
+from engine.replay.heap import ENTRY
 from engine.replay.settings import arrival_callback, now_callback
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import FOREVER, NONE, Floats, Integer, Ints, Records, inlined, kernel
@@ -287,5 +287,4 @@ def _state(streams: StarStreams, rooms: Sequence[int], facts: int, *, decays: bo
         counter=np.zeros(sides, np.int64),
         least=np.full(sides, NONE),
         n=n,
-        keys=np.zeros(0, KEY),
     )

@@ -157,8 +157,6 @@ class StarState(NamedTuple):
     memory for all."""
     n: Ints
     """(m, STREAM_COUNTERS) int64."""
-    keys: Records
-    """(0,) KEY. An argument of the heap's functions, which record where keys are."""
 
 
 class StarOutputs(NamedTuple):

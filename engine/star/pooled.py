@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.policies import Structure
-from engine.replay.heap import drop_at, rise
+from engine.replay.heap import drop_first, rise
 from engine.runtime.jit import NONE, Integer, Ints, inlined, kernel
 from engine.star import layout
 from engine.star.decay import least_by_loss, put
@@ -20,7 +20,7 @@ from engine.star.ranks import FEW, below, heap_of, least_of, ranked, ties_of
 from gpu_kernels.pool import Rank, ranks_below
 
 _STATIC, _DECAY = int(Structure.STATIC), int(Structure.DECAY)
-_TOP, _SLOTS = np.int64(0), np.int64(NONE)
+_TOP = np.int64(0)
 
 
 @kernel
@@ -60,7 +60,7 @@ def _find_least(
         return
     n, heap = state.n[side], heap_of(state, side)
     while not state.inside[heap[0].what]:
-        drop_at(heap, n[layout.HEAP], _TOP, state.keys, _SLOTS)
+        drop_first(heap, n[layout.HEAP])
         n[layout.HEAP] -= 1
     state.least[side] = heap[0].what
 
@@ -105,8 +105,7 @@ def _enter(
     elif not few:
         importance, m = ties_of(rules, streams, state, at)
         rise(
-            heap, n[layout.HEAP], _TOP, state.priority[at], importance, m, at, at, state.keys,
-            _SLOTS,
+            heap, n[layout.HEAP], _TOP, state.priority[at], importance, m, at, at,
         )  # fmt: skip
         n[layout.HEAP] += 1
     least = state.least[side]

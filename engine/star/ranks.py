@@ -50,7 +50,7 @@ def ranked(
         heap[i].seq = at
         heap[i].what = at
     state.n[side, layout.HEAP] = size
-    heapify(heap, size, state.keys)
+    heapify(heap, size)
 
 
 @kernel

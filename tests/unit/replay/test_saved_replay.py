@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from replay_cases import Case, batch_of, busy, case_arguments, cases, cut, keys_of, pooled, run
 
 from engine.policies import POLICIES
-from engine.replay.layout import ENTRY, KEY, LOG, SLOT
+from engine.replay.layout import KEY, LOG, SLOT
 from engine.replay.ranks import RetentionPlan
 from engine.replay.saved import SavedReplay
 from engine.runtime.errors import SpecError
@@ -102,7 +102,7 @@ def test_what_follows_a_plan_has_no_state() -> None:
         lane.state(0)
 
 
-@pytest.mark.parametrize("dtype", [SLOT, KEY, ENTRY, LOG, np.dtype("?"), np.dtype("i4")])
+@pytest.mark.parametrize("dtype", [SLOT, KEY, LOG, np.dtype("?"), np.dtype("i4")])
 def test_arrays_of_any_type_come_back_from_bytes(dtype: Any) -> None:
     raw = np.random.default_rng(1).integers(0, 2, 3 * dtype.itemsize, np.uint8)
     array = raw.view(dtype)

@@ -43,11 +43,11 @@ def test_the_first_word_to_differ_decides(words: list[int]) -> None:
 
 @pytest.mark.parametrize("places", [1, 2, 3, 7, 8, 13])
 @SOME
-@given(changes=st.lists(st.tuples(st.integers(0, 99), st.sampled_from("elfr"), RANKS)))
+@given(changes=st.lists(st.tuples(st.integers(0, 99), st.sampled_from("eclfr"), RANKS)))
 def test_the_least_rank_wins(
     places: int, changes: list[tuple[int, str, tuple[float, float, float]]]
 ) -> None:
-    """Slots are entered, left by the least, freed behind the tournament's back, or ranked anew."""
+    """Slots are entered, and again with another rank, left by the least, freed, or all ranked."""
     memory = join_memory(places, Structure.STATIC, None, 9)
     held: dict[int, tuple[float, float, float, int]] = {}
     for seq, (which, change, rank) in enumerate(changes):
@@ -57,6 +57,12 @@ def test_the_least_rank_wins(
             slot = memory.slots[at]
             slot["priority"], slot["importance"], slot["m"], slot["seq"] = held[at]
             tournament.enter(memory.tree, memory, np.int64(at), *rank, np.int64(seq))
+        elif change == "c" and held:
+            at = sorted(held)[which % len(held)]
+            held[at] = (rank[0], held[at][1], rank[2], held[at][3])
+            slot = memory.slots[at]
+            slot["priority"], slot["importance"], slot["m"], _ = held[at]
+            tournament.enter(memory.tree, memory, np.int64(at), *held[at][:3], held[at][3])
         elif change == "l" and held:
             at = tournament.least(memory)
             tournament.vacate(memory.tree, memory, at)
