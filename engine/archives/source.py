@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.archives import texts
+from engine.archives.finding import ENDINGS, paths_of
 from engine.archives.folders import NONE, folder_columns
 from engine.archives.readers import format_of
 from engine.archives.text_schemas import reconciled
-from engine.runtime.errors import InputError, closest, did_you_mean
+from engine.runtime.errors import InputError
 from engine.runtime.storage import reading
-from engine.runtime.storage.listing import check_whole, files_at
 from engine.runtime.storage.uris import Uri, source_of
 from engine.runtime.streams import SIDES
-
-_ENDINGS = (
-    ".parquet, .csv, .tsv, .jsonl, .arrow or .feather (or be text as .gz, .bz2, .zst or .lz4)"
-)
-
 
 TABLE, FRAME = "(a table)", "(a DataFrame)"
 """Where streams are that are no files."""
@@ -63,7 +55,10 @@ class ArchiveFile:
         """The path as messages show it: relative where it lies below the current folder."""
         if isinstance(self.path, Uri):
             return self.path
-        below = os.path.relpath(self.path)
+        try:
+            below = os.path.relpath(self.path)
+        except FileNotFoundError:  # the current folder is gone
+            return self.path
         return self.path if below.startswith("..") else below
 
 
@@ -142,13 +137,13 @@ def open_archive(where: str, side: str) -> Archive:
         If nothing is there, formats or schemas differ, or a file cannot be read.
     """
     where = source_of(where)
-    paths = _find(where, side)
+    paths = paths_of(where, side)
     formats = {path: format_of(path) for path in paths}
     for path, kind in formats.items():
         if kind is None:
             raise InputError(
                 f"the {side} archive: file {path} is no archive by its name, which must end in "
-                f"{_ENDINGS}; move it away or give a glob of the files that are meant"
+                f"{ENDINGS}; move it away or give a glob of the files that are meant"
             )
     kinds = sorted({str(kind) for kind in formats.values()})
     if len(kinds) > 1:
@@ -180,78 +175,6 @@ def _archive(
     named = folder_columns(where, [file.path for file in files], side)
     folders = pa.schema([field for field in named if field.name not in stored.names])
     return Archive(where, side, kind, tuple(files), pa.schema([*stored, *folders]), folders)
-
-
-def paths_at(place: str) -> list[str]:
-    """Return the files of an archive, none where it is not there: whoever opens it tells."""
-    with suppress(InputError, OSError, pa.ArrowException):
-        return _find(source_of(place), "an")
-    return []
-
-
-def stored_bytes(places: Iterable[str]) -> int:
-    """Return what the files of archives have in storage, as far as these are there."""
-    total = 0
-    for place in places:
-        with suppress(InputError, OSError, pa.ArrowException):  # told by whoever opens it
-            total += sum(reading.sizes_of(paths_at(place)))
-    return total
-
-
-def _find(where: str, side: str) -> list[str]:
-    """Return the absolute paths that `where` means, sorted."""
-    if isinstance(where, Uri):
-        try:
-            return list(files_at(where))
-        except InputError as error:
-            raise InputError(f"the {side} archive: {error}") from None
-    place = Path(where).expanduser()
-    if place.is_file():
-        found = [place]
-    elif place.is_dir():
-        check_whole(where, (own.name for own in place.iterdir()))
-        found = list(_visible(place, place.rglob("*")))
-        if not found:
-            raise InputError(
-                f"the {side} archive: folder {where} holds no data file: put files there that end "
-                f"in {_ENDINGS} (names that start with . or _ are skipped)"
-            )
-    else:
-        hits = glob.glob(str(place), recursive=True)  # noqa: PTH207 - absolute patterns too
-        found = [path for hit in hits for path in _below(Path(hit))]
-        if not found:
-            raise InputError(f"the {side} archive: {_nothing(where, place)}")
-    return sorted({str(path.absolute()) for path in found})
-
-
-def _below(hit: Path) -> list[Path]:
-    """Return the files that one hit of a glob stands for."""
-    if hit.name.startswith((".", "_")):
-        return []
-    return list(_visible(hit, hit.rglob("*"))) if hit.is_dir() else [hit]
-
-
-def _visible(root: Path, paths: Iterable[Path]) -> Iterable[Path]:
-    for path in paths:
-        parts = path.relative_to(root).parts
-        if path.is_file() and not any(part.startswith((".", "_")) for part in parts):
-            yield path
-
-
-def _nothing(where: str, place: Path) -> str:
-    if glob.has_magic(where):
-        return f"no file matches {where}: check the pattern, and quote it against the shell"
-    if not place.parent.is_dir():
-        return f"nothing is at {where}: folder {place.parent} does not exist"
-    names = [own.name for own in _siblings(place.parent) if closest(place.stem, [own.stem])]
-    return f"nothing is at {where}: check the path.{did_you_mean(place.name, names)}"
-
-
-def _siblings(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except OSError:
-        return []
 
 
 def group_sizes(footer: pq.FileMetaData) -> tuple[tuple[int, int], ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from engine.archives.source import paths_at
+from engine.archives.finding import paths_at
 from engine.runtime.errors import SpecError
 from engine.runtime.storage.places import is_stream
 from engine.runtime.storage.uris import Place, Uri, between

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import NamedTuple
 
-from engine.archives.source import stored_bytes
+from engine.archives.finding import stored_bytes
 from engine.commands.asked import Asked, Engine
 from engine.commands.bars import progress_bars
 from engine.commands.telling import Telling, telling

@@ -174,12 +174,19 @@ def ship_kernels(folder: Path, names: Sequence[str]) -> None:
     Raises
     ------
     OutputError
-        If `folder` is there already.
+        If `folder` is there already, or cannot be made.
     WinnowError
         If a command fails, as it tells on standard error.
     """
-    if folder.exists():
+    if os.path.lexists(folder):
         raise OutputError(f"{folder} exists: remove it or give another folder")
+    try:
+        folder.mkdir(parents=True)
+        folder.rmdir()
+    except OSError as error:
+        raise OutputError(
+            f"folder {folder} cannot be made ({error.strerror}): give another"
+        ) from None
     own = {name: value for name, value in os.environ.items() if name != "WINNOW_KERNELS"}
     with scratch_folder() as cache:
         done = subprocess.run(  # noqa: S603 - our own command

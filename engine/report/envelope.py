@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import sys
 import tempfile
@@ -49,6 +50,14 @@ def check_place(
             raise OutputError(f"{what} {path} exists: remove it or name another file")
         try_to_put(path.parent)
         return
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise OutputError(
+            f"{what} {path} cannot be written ({error.strerror}): name another"
+        ) from None
     if path.is_dir():
         raise OutputError(f"{what} {path} is a folder: name a file in it")
     if is_stream(path):
@@ -60,7 +69,7 @@ def check_place(
             raise OutputError(
                 f"{what} {path} would replace a file that is none: remove that or name another"
             )
-    above = next(folder for folder in path.resolve().parents if folder.exists())
+    above = next(folder for folder in Path(os.path.realpath(path)).parents if folder.exists())
     try:
         with tempfile.TemporaryFile(dir=above):
             pass

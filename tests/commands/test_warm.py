@@ -102,3 +102,14 @@ def test_kernels_are_shipped_in_a_new_folder_or_not_at_all(
     assert main(["warm", "--out", str(tmp_path / "new")]) == 2
     assert "kernels could not be compiled" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_place_where_no_folder_can_be_made_is_told_before_the_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").touch()
+    assert main(["warm", "--out", str(tmp_path / "loop")]) == 2
+    assert "loop exists: remove it" in capsys.readouterr().err
+    assert main(["warm", "--out", str(tmp_path / "file" / "new")]) == 2
+    assert "new cannot be made (Not a directory): give another" in capsys.readouterr().err

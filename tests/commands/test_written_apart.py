@@ -258,6 +258,18 @@ def test_a_place_where_nothing_can_be_written(
     assert not (archives.folder / "o").exists()
 
 
+@pytest.mark.parametrize("option", ["report", "html", "plot"])
+def test_a_loop_of_links_is_no_place(
+    archives: Streams, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loop = archives.folder / "a.png"
+    loop.symlink_to("a.png")
+    for place in (loop, loop / "x.png"):
+        words = arguments(archives.folder, **{option: place})
+        refused(words, r"a.png.* cannot be written \(Too many levels of symbolic links\)", capsys)
+    assert loop.is_symlink()
+
+
 @pytest.mark.parametrize("option", ["out", "left", "cache", "report", "html", "plot", "job"])
 def test_names_too_long(archives: Streams, option: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = arguments(archives.folder, **{option: archives.folder / ("x" * 300)})

@@ -14,7 +14,7 @@ import pytest
 from storage_cases import BUCKET, GROUP, SECRET, Store, needs_store, put, served, write
 
 import winnow
-from engine.archives.source import stored_bytes
+from engine.archives.finding import stored_bytes
 from engine.commands import main
 from engine.runtime.errors import InputError
 from engine.runtime.storage.uris import Uri, storing

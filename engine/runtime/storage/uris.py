@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.errors import SpecError, WinnowError, did_you_mean
 
 
 def _flag(text: str) -> bool:
@@ -165,16 +165,27 @@ def source_of(text: str) -> str:
     if _SCHEME.match(text):
         return Uri(text)
     if not _FILE.match(text):
-        return _not_too_long(text)
+        return _checked(text)
     parts = urlsplit(text)
     if parts.netloc not in ("", "localhost"):
         raise SpecError(f"{text} is a file of {parts.netloc}: write file:///PATH for one of here")
-    return _not_too_long(unquote(parts.path))
+    return _checked(unquote(parts.path))
 
 
-def _not_too_long(path: str) -> str:
-    """Return a path on a disk, whose file systems bound the bytes of a name, and of it all."""
-    parts = [(len(own.encode(errors="surrogateescape")), own) for own in path.split("/")]
+def _checked(path: str) -> str:
+    """Return a path on a disk that can be one.
+
+    File systems bound the bytes of a name, and of it all.
+    """
+    checked_text(path, SpecError)
+    if not path.startswith(("/", "~")):
+        try:
+            Path.cwd()
+        except FileNotFoundError:
+            raise SpecError(
+                f"{path} is a path from the current folder, which is gone: change to another folder"
+            ) from None
+    parts = [(len(own.encode()), own) for own in path.split("/")]
     size, name = max(parts)
     if size > _MOST_OF_NAME or len(path) > _MOST_OF_PATH:
         raise SpecError(
@@ -182,6 +193,17 @@ def _not_too_long(path: str) -> str:
             f"{size:,} bytes of {_MOST_OF_NAME} at most, and all has {len(path):,} of "
             f"{_MOST_OF_PATH:,}; shorten it"
         )
+    return path
+
+
+def checked_text(path: str, error: type[WinnowError]) -> str:
+    """Return a path that libraries take, which want UTF-8 without NUL; raise `error` of others."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise error(f"path {path!a} is not in UTF-8: give another name, such as a link's") from None
+    if "\0" in path:
+        raise error(f"path {path!r} has a NUL character, which no path has: leave it out")
     return path
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from engine.archives import source
 from engine.archives.folders import folder_columns, value_in
 from engine.archives.roles import Roles
 from engine.archives.rows import Rows
@@ -143,18 +143,18 @@ def test_many_small_files_are_listed_once_and_opened_twice(
         hive(tmp_path / side, *(f"n={at}" for at in range(files)), rows=3, k=["a", "b", None])
     opened: Counter[str] = Counter()
     listed: Counter[str] = Counter()
-    whole, search = pq.ParquetFile, source.Path.rglob
+    whole, scan = pq.ParquetFile, os.scandir
 
     def opening(place: Any, **how: Any) -> pq.ParquetFile:
         opened[str(place)] += 1
         return whole(place, **how)
 
-    def searching(place: Path, pattern: str) -> Any:
+    def scanning(place: Any) -> Any:
         listed[str(place)] += 1
-        return search(place, pattern)
+        return scan(place)
 
     monkeypatch.setattr(pq, "ParquetFile", opening)
-    monkeypatch.setattr(source.Path, "rglob", searching)
+    monkeypatch.setattr(os, "scandir", scanning)
     pair = [open_archive(str(tmp_path / side), side) for side in ("left", "right")]
     roles = Roles(("k", "n"), "t")
     found = prepare(
@@ -162,7 +162,9 @@ def test_many_small_files_are_listed_once_and_opened_twice(
         executor=SerialExecutor(),
     )  # fmt: skip
     assert [summary.joined for summary in found.streams] == [2 * files] * 2
-    assert listed == {str(tmp_path / side): 1 for side in ("left", "right")}
+    folders = [Path(file.path).parent for archive in pair for file in archive.files]
+    folders += [tmp_path / "left", tmp_path / "right"]
+    assert {place: listed[str(place)] for place in folders} == dict.fromkeys(folders, 1)
     archives = {path: count for path, count in opened.items() if path.endswith("part.parquet")}
     assert archives == {file.path: 2 for archive in pair for file in archive.files}
     assert len(opened) - len(archives) < files / 20  # runs of many files each
