@@ -13,9 +13,8 @@ import pyarrow.types as pt
 
 from engine.archives.families import UNIT_DIGITS
 from engine.archives.folders import completed, in_files
-from engine.archives.source import Archive, unreadable
+from engine.archives.source import Archive, read_error
 from engine.archives.texts import SpoolTask, as_text, spool
-from engine.runtime.errors import InputError
 from engine.runtime.storage import reading
 from engine.runtime.storage.uris import Uri
 
@@ -201,11 +200,11 @@ class Rows:
         first = 0
         # pyarrow reads dictionaries within lists from one row group at a time only
         alone = any(_nests_dictionary(self.schema.field(name).type) for name in wanted)
-        for path, origin, name in self._files:
+        for found, (path, origin, name) in zip(self.archive.files, self._files, strict=True):
             start = first
             try:
                 apart = alone or isinstance(path, Uri)  # of which all that is asked for is fetched
-                with reading.parquet_file(path, memory_map=True) as file:
+                with reading.parquet_file(path, pre_buffer=False) as file:
                     for groups, left_out in _runs(file, choice, alone=apart):
                         if left_out is not None:
                             none = self.schema.empty_table().select(wanted)
@@ -221,7 +220,7 @@ class Rows:
                             yield Part(table, name, first, start)
                             first += batch.num_rows
             except (pa.ArrowException, OSError) as error:
-                raise InputError(unreadable(origin, self.archive.side, error)) from error
+                raise read_error(origin, self.archive.side, found.changed, error) from error
 
 
 def _runs(

@@ -232,10 +232,22 @@ def _check_same(paths: Sequence[str], schemas: Sequence[pa.Schema], side: str) -
 def check_unchanged(archives: Iterable[Archive]) -> None:
     """Raise `InputError` if a file is not what it was when its archive was opened."""
     for archive in archives:
-        states = reading.each(reading.state_of, [file.path for file in archive.files])
+        states = reading.each(reading.state_or_none, [file.path for file in archive.files])
         for file, state in zip(archive.files, states, strict=True):
-            if state != (file.size, file.changed):
-                raise InputError(
-                    f"the {archive.side} archive: file {file.path} changed while it was read: run "
-                    "again when it is complete"
-                )
+            if state is None or state.changed != file.changed or state.size != file.size:
+                raise _changed(file.path, archive.side, state)
+
+
+def _changed(path: str, side: str, state: reading.State | None) -> InputError:
+    remedy = "run again when it is complete"
+    if state is None:
+        remedy = "it is gone; run again once it is there"
+    return InputError(f"the {side} archive: file {path} changed while it was read: {remedy}")
+
+
+def read_error(path: str, side: str, changed: int | str, error: BaseException) -> InputError:
+    """Return the error of a file that cannot be read any further: whether it has changed."""
+    state = reading.state_or_none(path)
+    if state is None or state.changed != changed:
+        return _changed(path, side, state)
+    return InputError(unreadable(path, side, error))

@@ -13,8 +13,8 @@ from engine.archives.footers import footer_of, stored
 from engine.archives.normalise import FaultTally, Normalised, bad_rows_error, normalise
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import Part, group_times
-from engine.archives.source import Archive, unreadable
-from engine.runtime.errors import InputError, NoStretchesError
+from engine.archives.source import Archive, read_error
+from engine.runtime.errors import NoStretchesError
 from engine.runtime.jit import Ints
 from engine.runtime.storage import reading
 from engine.runtime.streams import StreamBatch
@@ -282,9 +282,9 @@ def group_columns(file: FileGroups, side: str, columns: list[str]) -> pa.Table:
     """
     try:
         footer = footer_of(file.path, file.changed)
-        with reading.parquet_file(file.path, memory_map=True, metadata=footer) as opened:
+        with reading.parquet_file(file.path, pre_buffer=False, metadata=footer) as opened:
             inside = in_files(columns, file.folders)
             found = opened.read_row_groups(list(file.numbers), inside, use_threads=False)
             return completed(found, file.path, columns, file.folders)
     except (pa.ArrowException, OSError) as error:
-        raise InputError(unreadable(file.path, side, error)) from error
+        raise read_error(file.path, side, file.changed, error) from error

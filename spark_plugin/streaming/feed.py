@@ -163,7 +163,7 @@ def read(feed: Feed, chunk: Chunk, names: tuple[str, ...]) -> pa.Table:
                 f"the {stream.archive.side} archive: file {file.path} is not the file that the "
                 "stream began with: put that back, or begin again with a new checkpoint"
             )
-        with reading.parquet_file(file.path, memory_map=True) as source:
+        with reading.parquet_file(file.path) as source:
             table = source.read_row_group(chunk.group, columns=list(names)).select(names)
         kinds = pa.schema([stream.kinds.field(name) for name in names])
         return decoded(table).cast(kinds, safe=False)

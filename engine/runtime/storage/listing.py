@@ -13,13 +13,12 @@ import pyarrow.fs as pafs
 
 from engine.runtime.errors import InputError
 from engine.runtime.storage.reading import (
-    State,
     bytes_at,
     each,
     located,
     parquet_file,
     refusal,
-    state_of,
+    state_or_none,
 )
 from engine.runtime.storage.uris import Place, Uri
 
@@ -52,7 +51,7 @@ def members(folder: Uri) -> dict[str, Uri] | None:
         return None
     files = json.loads(content)["files"]
     places = [folder / own["object"] for own in files]
-    for own, place, state in zip(files, places, each(_state_or_none, places), strict=True):
+    for own, place, state in zip(files, places, each(state_or_none, places), strict=True):
         if state is None or (state.size, state.changed) != (own["bytes"], own["etag"]):
             raise InputError(
                 f"{place} is not what {folder / MANIFEST} says: it was removed or replaced since; "
@@ -76,13 +75,6 @@ def rejected_of(outputs: Place) -> dict[str, pa.Table]:
         for name, file in files_of(outputs).items()
         if Path(name).match("_rejected/*.parquet")
     }
-
-
-def _state_or_none(path: str) -> State | None:
-    try:
-        return state_of(path)
-    except FileNotFoundError:
-        return None
 
 
 def files_at(uri: Uri) -> list[Uri]:

@@ -132,6 +132,14 @@ def state_of(path: str) -> State:
     return State(found.st_size, found.st_mtime_ns)
 
 
+def state_or_none(path: str) -> State | None:
+    """Return what a file is now, None if it is not there."""
+    try:
+        return state_of(path)
+    except FileNotFoundError:
+        return None
+
+
 def sizes_of(paths: Sequence[str]) -> list[int]:
     """Return the bytes of files, which are of one storage."""
     stored = [located(own) for own in paths if isinstance(own, Uri)]

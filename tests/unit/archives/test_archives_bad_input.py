@@ -14,6 +14,7 @@ import pytest
 import winnow
 from engine.archives.roles import Roles, check_roles
 from engine.archives.source import Archive, open_archive
+from engine.lanes.build import Build
 from engine.lanes.manifest import Prepared
 from engine.lanes.prepare import prepare
 from engine.runtime.errors import InputError, OutputError, SpecError
@@ -214,6 +215,29 @@ def test_an_output_folder_that_exists(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="exists: name another or remove it"):
         run(tmp_path, left)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("when", ["before", "at the end"])
+def test_an_archive_that_goes_while_it_is_read_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, when: str
+) -> None:
+    path = tmp_path / f"left.{ending}"
+    (pq.write_table if ending == "parquet" else pc.write_csv)(pa.table(GOOD), path)
+    left = open_archive(str(path), "left")
+    if when == "before":
+        path.unlink()
+    else:
+        run_build = Build.run
+
+        def building(*given: Any) -> Prepared:
+            found = run_build(*given)
+            path.unlink()
+            return found
+
+        monkeypatch.setattr(Build, "run", building)
+    with pytest.raises(InputError, match=rf"the left archive: file {path}.*(is gone|No such file)"):
+        run(tmp_path, left)
 
 
 def test_an_archive_that_changes_while_it_is_read(tmp_path: Path) -> None:
