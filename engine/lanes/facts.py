@@ -20,6 +20,7 @@ from engine.facts.read import FactTable, read_facts
 from engine.facts.relation import Facts, Parts, lanes_of, parts_of
 from engine.facts.roles import FactColumns, FactRoles
 from engine.lanes.runfiles import write_blocks
+from engine.lanes.stored import lanes_read
 from engine.runtime.jit import Ints
 from engine.runtime.storage.places import make_folder, written
 from engine.runtime.storage.reading import State, opened, parquet_file, state_of
@@ -81,11 +82,13 @@ class FactFile:
 
     def index(self) -> FactIndex:
         """Return the facts made ready; once for all tasks of a process."""
-        return _index(self.path, state_of(text_of(self.path)), self.access)
+        with lanes_read(self.path):
+            return _index(self.path, state_of(text_of(self.path)), self.access)
 
     def payload(self) -> pa.Table:
         """Return the columns of the facts' archive as ``fact_<name>``, by the facts' position."""
-        table = _table(self.path)
+        with lanes_read(self.path):
+            table = _table(self.path)
         own = [name for name in table.column_names if name.startswith("fact_")]
         return table.select(own).combine_chunks()
 
@@ -102,7 +105,7 @@ def _table(path: Place, columns: list[str] | None = None) -> pa.Table:
     if isinstance(path, Uri):
         with parquet_file(path) as file:
             return file.read(columns)
-    return pq.read_table(path, columns=columns, memory_map=True)
+    return pq.read_table(path, columns=columns)
 
 
 @dataclass(frozen=True)

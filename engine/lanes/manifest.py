@@ -205,7 +205,9 @@ class Prepared:
                 raise InputError(f"{path} is of another version of winnow: prepare the lanes again")
             own = content.pop("folder")
             return _parsed(folder / own if own else folder, content)
-        except (OSError, KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+        except (OSError, LookupError, TypeError, AttributeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
             raise InputError(
                 f"folder {folder} holds no whole lanes ({error}): prepare them again"
             ) from error

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from engine.archives.footers import magnitude
 from engine.lanes.runfiles import RunRows
-from engine.lanes.stored import MergedFile, RunPieces, Stored
+from engine.lanes.stored import MergedFile, RunPieces, Stored, lanes_read
 from engine.runtime.storage.reading import parquet_file
 from engine.runtime.storage.uris import text_of
 
@@ -51,10 +51,11 @@ def parts_of(
         Columns of numbers, stored as they are called here.
     """
     if isinstance(stored, MergedFile):
-        with parquet_file(text_of(stored.path)) as file:
+        with lanes_read(stored.path), parquet_file(text_of(stored.path)) as file:
             yield from _of_groups(file.metadata, columns, added_up)
     elif isinstance(stored, RunPieces):
-        yield from _of_pieces(stored, len(added_up))
+        with lanes_read(stored.folder):
+            yield from _of_pieces(stored, len(added_up))
 
 
 def _of_groups(

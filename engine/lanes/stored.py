@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from engine.lanes.runfiles import COLUMNS, RunRows, empty_columns
 from engine.lanes.runs import TimedPiece
+from engine.runtime.errors import InputError, WinnowError
 from engine.runtime.storage.reading import parquet_file
 from engine.runtime.storage.uris import Place, Uri, text_of
 
@@ -70,6 +71,21 @@ class Rows(Protocol):
         """
 
 
+@contextmanager
+def lanes_read(place: Place) -> Iterator[None]:
+    """Raise `InputError` where prepared lanes in the block are found to be gone or damaged."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, LookupError, ArithmeticError) as error:
+        if isinstance(error, WinnowError):
+            raise
+        said = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise InputError(
+            f"prepared lanes {place} cannot be read ({said}): they were removed or damaged; remove "
+            "what is left with winnow cache clean, and run again"
+        ) from error
+
+
 class Stored(Protocol):
     """A stream of a lane: where it lies."""
 
@@ -91,8 +107,10 @@ class MergedFile:
         groups are fetched together.
         """
         far = isinstance(self.path, Uri)
-        with parquet_file(text_of(self.path), pre_buffer=False) as file:
-            yield _FileRows(file, _GROUPS_FETCHED if far else file.num_row_groups)
+        with lanes_read(self.path):
+            opened = parquet_file(text_of(self.path), pre_buffer=False)
+        with opened as file:
+            yield _FileRows(self.path, file, _GROUPS_FETCHED if far else file.num_row_groups)
 
 
 @dataclass(frozen=True)
@@ -109,8 +127,8 @@ class RunPieces:
 
 
 class _FileRows:
-    def __init__(self, file: pq.ParquetFile, together: int) -> None:
-        self._file, self._together = file, together
+    def __init__(self, path: Place, file: pq.ParquetFile, together: int) -> None:
+        self._path, self._file, self._together = path, file, together
 
     @property
     def schema(self) -> pa.Schema:
@@ -131,8 +149,9 @@ class _FileRows:
             groups = [i for i, span in enumerate(self.spans()) if span.meets(between)]
         for begin in range(0, len(groups), self._together):
             some = groups[begin : begin + self._together]
-            for batch in self._file.iter_batches(rows, some, columns=list(columns)):
-                yield batch if between is None else _cut(batch, between)
+            with lanes_read(self._path):
+                for batch in self._file.iter_batches(rows, some, columns=list(columns)):
+                    yield batch if between is None else _cut(batch, between)
 
 
 class _PieceRows:
@@ -142,7 +161,7 @@ class _PieceRows:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        with closing(self._run(self._pieces[0])) as run:
+        with lanes_read(self._folder), closing(self._run(self._pieces[0])) as run:
             return run.schema
 
     def spans(self) -> list[Span]:
@@ -151,11 +170,12 @@ class _PieceRows:
     def batches(
         self, columns: Sequence[str], *, between: Ticks | None = None, rows: int = READ_ROWS
     ) -> Iterator[pa.RecordBatch]:
-        if any(name not in COLUMNS for name in columns):
-            for _, run, start, stop in self._parts(between):
-                yield from run.batches(start, stop, columns, rows)
-        else:
-            yield from self._together(columns, between, rows)
+        with lanes_read(self._folder):
+            if any(name not in COLUMNS for name in columns):
+                for _, run, start, stop in self._parts(between):
+                    yield from run.batches(start, stop, columns, rows)
+            else:
+                yield from self._together(columns, between, rows)
 
     def _together(
         self, columns: Sequence[str], between: Ticks | None, rows: int

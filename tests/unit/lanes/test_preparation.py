@@ -270,16 +270,16 @@ def test_a_run_that_is_cut_short_or_gone_is_no_lane(tmp_path: Path) -> None:
 
     prepared = again()
     before, done = content(prepared), counting.tasks
-    harms: list[tuple[Callable[[Path], Any], type[Exception], str]] = [
-        (lambda file: file.write_bytes(file.read_bytes()[:-8]), InputError, "is not whole"),
-        (Path.unlink, FileNotFoundError, "No such file"),
+    harms: list[tuple[Callable[[Path], Any], str]] = [
+        (lambda file: file.write_bytes(file.read_bytes()[:-8]), "is not whole"),
+        (Path.unlink, "prepared lanes .* cannot be read .*No such file.*: they were removed or"),
     ]
-    for harm, expected, words in harms:
+    for harm, words in harms:
         (file, _) = sorted((prepared.folder / "runs").iterdir())
         stream = prepared.stream(0, 0)
         harm(file)
         assert stream is not None
-        with pytest.raises(expected, match=words):
+        with pytest.raises(InputError, match=words):
             table_of(stream)
         prepared = again()
         assert counting.tasks > done
