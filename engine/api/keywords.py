@@ -9,13 +9,14 @@ import sys
 import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
 from engine.api.result import Result
 from engine.options.command import Command
 from engine.options.option import Interface, Option, options_of
 from engine.options.storage import STORAGE
+from engine.report.record import recording
 from engine.report.shown import Request
 from engine.runtime.compilation.compilations import COMPILED
 from engine.runtime.errors import did_you_mean
@@ -59,10 +60,15 @@ def takes(command: Command, part_of: str = "") -> Callable[[Callable[P, R]], Cal
                 raise TypeError(f"unexpected keyword {name!r}{remedy}")
             check_executor(keywords.get("executor"))
             _tell_of_compiling()
-            with command.as_keywords(), storing(command.storage(keywords)):
+            asked = partial(_request, command, own, args, keywords)
+            with (
+                command.as_keywords(),
+                storing(command.storage(keywords)),
+                recording(asked=asked),
+            ):
                 found = function(*args, **keywords)
                 if isinstance(found, Result):
-                    found.asked(_request(command, own, args, keywords), command.in_keywords)
+                    found.asked(asked(), command.in_keywords)
                 return found
 
         return _listing(called, fixed, options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
@@ -31,6 +32,7 @@ from engine.options.replay import REPLAY, Replay, check_memory_given, job_of
 from engine.options.sweep import SWEEP, Sweep, sweep_of
 from engine.report.envelope import Report
 from engine.report.joins import bound_shown, replay_shown
+from engine.report.record import recording
 from engine.runtime.errors import chosen
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
 
@@ -103,9 +105,10 @@ def replay(
     with pair_of(left, right, given, job_of) as pair:
         outputs = pair.outputs(count_only=count_only)
         job = job_of(pair.files)
-        report = run_replay(
-            job, executor or ThreadExecutor(), progress, choose=take_advice, price=lane_cost
-        ).content
+        with recording(settle=pair.tell):
+            report = run_replay(
+                job, executor or ThreadExecutor(), progress, choose=take_advice, price=lane_cost
+            ).content
         aside = pair.settle(outputs, report)
     return Result(outputs, replay_shown(Report(report)), aside)
 
@@ -150,8 +153,10 @@ def sweep(
     """
     given = SWEEP.from_keywords(options)
     with pair_of(left, right, given, lambda own: sweep_of(own).base) as pair:
-        result = run_grid(sweep_of(pair.files), executor or ThreadExecutor(), progress)
-    if any(table is not None for table in pair.tables):
+        of_tables = any(table is not None for table in pair.tables)
+        with recording(settle=_without_commands) if of_tables else nullcontext():
+            result = run_grid(sweep_of(pair.files), executor or ThreadExecutor(), progress)
+    if of_tables:
         result = _of_tables(result, given)
     found = SweepFound(
         result.table,
@@ -160,6 +165,12 @@ def sweep(
     )
     found.advice = result.advice
     return found
+
+
+def _without_commands(report: dict[str, Any]) -> None:
+    """Leave out of a sweep's report the commands that name files of tables."""
+    for own in report["advice"]:
+        own["command"] = None
 
 
 def _of_tables(result: SweepResult, given: Given) -> SweepResult:
@@ -231,6 +242,7 @@ def bound(
     with pair_of(left, right, given, lambda own: bound_of(own).base) as pair:
         outputs = pair.outputs()
         job = bound_of(pair.files)
-        report = run_bound(job, executor or ThreadExecutor(), progress).report.content
+        with recording(settle=pair.tell):
+            report = run_bound(job, executor or ThreadExecutor(), progress).report.content
         pair.settle(outputs, report, "until_ts")
     return Result(outputs, bound_shown(Report(report)))

@@ -22,7 +22,6 @@ from engine.archives.rows import restored
 from engine.archives.source import open_archive
 from engine.facts.read import table_archive
 from engine.report.envelope import check_place, with_times
-from engine.report.record import keep_record
 from engine.report.shown import Request, Shown, print_in_words
 from engine.runtime.errors import SpecError, did_you_mean
 from engine.runtime.storage.listing import dataset, rejected_of
@@ -239,12 +238,11 @@ class Result:
         return place
 
     def asked(self, request: Request, in_words: Callable[[str], str]) -> None:
-        """Take note of what was asked, beside outputs in a folder too.
+        """Take note of what was asked.
 
         `in_words` names options in what is printed as the caller writes them.
         """
         shown = self._shown._replace(request=request)
-        keep_record(shown)
         self._shown = shown._replace(printed=partial(print_in_words, shown.printed, in_words))
 
     def __str__(self) -> str:

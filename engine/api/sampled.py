@@ -22,6 +22,7 @@ from engine.options.profile import PROFILE, Profile, ProfileOutput, profile_of
 from engine.options.replay import job_of
 from engine.options.sample import SAMPLE, AggregatesOut, Sample, sample_of
 from engine.report.profile_charts import figure_of, profile_shown
+from engine.report.record import recording
 from engine.report.sample_table import sample_shown
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
 
@@ -78,7 +79,8 @@ def sample(
     """
     with pair_of(left, right, SAMPLE.from_keywords(options), job_of) as pair:
         outputs = pair.outputs(count_only=count_only)
-        drawn = run_sample(sample_of(pair.files), executor or ThreadExecutor(), progress)
+        with recording(settle=pair.tell):
+            drawn = run_sample(sample_of(pair.files), executor or ThreadExecutor(), progress)
         report = drawn.report.content
         aside, kind = pair.settle(outputs, report), pair.moments(report)
     found = SampleFound(

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 from engine.commands.at_once import stopped
-from engine.runtime.storage.disk import undo_unfinished
+from engine.runtime.storage.disk import undo_unfinished, what_stands
 from engine.runtime.work import ANSWERING
 
 GRACE = 1.0
@@ -46,7 +46,7 @@ def end(said: str) -> NoReturn:
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     with suppress(OSError):
-        os.write(2, f"{stopped(said)}\n".encode())
+        os.write(2, f"{stopped(said)}{what_stands()}\n".encode())
     os._exit(128 + _Come.number)
 
 

@@ -17,11 +17,13 @@ from engine.commands.interrupts import done, end, ends_soon
 from engine.commands.parser import parsed
 from engine.options.command import Command
 from engine.options.meanings import MEANINGS
+from engine.report.record import recording
 from engine.runtime.compilation.compilations import COMPILED
 from engine.runtime.errors import SpecError, WinnowError, closest, did_you_mean
 from engine.runtime.host import keep_freed_memory, kept_for_good
 from engine.runtime.plugins import plugins
 from engine.runtime.skipped_imports import skip_pandas
+from engine.runtime.storage.disk import STANDING, what_stands
 from engine.runtime.storage.uris import storing
 from engine.runtime.warned import telling_warnings
 
@@ -77,6 +79,7 @@ def answer(
     """
     words = list(sys.argv[1:] if argv is None else argv)
     said = "winnow"
+    STANDING.clear()
     try:
         known = _Commands(commands)
         name = words[0] if words and words[0] in known.names else ""
@@ -94,7 +97,11 @@ def answer(
                     skip_pandas()
                 command, values = parsed(words, {name: module.COMMAND})
                 asked = Asked(command, values, dict(engines))
-                with storing(asked.storage), telling_warnings(partial(_warn, said)):
+                with (
+                    storing(asked.storage),
+                    recording(asked=lambda: asked.request),
+                    telling_warnings(partial(_warn, said)),
+                ):
                     status = module.run(asked)
                 return done(status) if alone else status
             except KeyboardInterrupt:
@@ -102,14 +109,14 @@ def answer(
                     end(said)
                 raise
     except WinnowError as error:
-        print(f"{said}: error: {error}", file=sys.stderr)  # noqa: T201
+        print(f"{said}: error: {error}{what_stands()}", file=sys.stderr)  # noqa: T201
         return 2
     except BrokenPipeError:
         if not (alone and _is_unread()):
             raise
         return 1  # as rich ends a process whose tables nobody reads
     except KeyboardInterrupt:
-        print(stopped(said), file=sys.stderr)  # noqa: T201
+        print(f"{stopped(said)}{what_stands()}", file=sys.stderr)  # noqa: T201
         return STOPPED
 
 

@@ -12,7 +12,6 @@ from engine.commands.parser import collected
 from engine.options.command import Given
 from engine.options.where import REPORTED, STANDARD_OUTPUT
 from engine.report.envelope import Report, check_place
-from engine.report.record import keep_record
 from engine.report.shown import Request, Shown
 from engine.report.tables import terminal
 from engine.runtime.storage.uris import Place, place_of
@@ -30,7 +29,7 @@ class Telling(NamedTuple):
     request: Request
 
     def tell(self, shown: Shown) -> None:
-        """Write the files that were asked for, and the record of outputs; print the report.
+        """Write the files that were asked for; print the report.
 
         It is printed even if one cannot be written.
 
@@ -49,7 +48,6 @@ class Telling(NamedTuple):
         shown = shown._replace(request=self.request)
         if self.report is not None:
             Report(dict(shown.content)).save(self.report)
-        keep_record(shown)
         self.draw(shown)
 
     def draw(self, shown: Shown) -> None:

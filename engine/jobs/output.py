@@ -12,10 +12,9 @@ import pyarrow.parquet as pq
 
 from engine.archives.moments import typed_times
 from engine.replay.layout import Outputs
+from engine.report.record import NAME
 from engine.runtime.errors import OutputError
-from engine.runtime.storage.disk import (
-    full_disk_reported,
-)
+from engine.runtime.storage.disk import STANDING, full_disk_reported
 from engine.runtime.storage.reading import bytes_at
 from engine.runtime.storage.run_folders import late_withdrawn
 from engine.runtime.storage.uploads import new_file, write_bytes
@@ -192,8 +191,8 @@ class Output(ABC):
         self._times = pa.schema([(name, kind) for name in names])
         write_bytes(self.draft / _TIMES, self._times.serialize().to_pybytes())
 
-    def commit(self, parts: Mapping[str, int], schema: pa.Schema) -> None:
-        """Put the dataset in its place: the named parts and whatever is in `whole`.
+    def assemble(self, parts: Mapping[str, int], schema: pa.Schema) -> None:
+        """Put the named parts beside whatever is in `whole`.
 
         Parameters
         ----------
@@ -206,8 +205,7 @@ class Output(ABC):
         Raises
         ------
         OutputError
-            If a part is missing or holds other than the rows reported, the disk is full, or
-            something has taken the place. Nothing is written then.
+            If a part is missing or holds other than the rows reported, or the disk is full.
         """
         with self.writing():
             for name, rows in sorted(parts.items()):
@@ -215,6 +213,20 @@ class Output(ABC):
             if not parts:
                 empty = typed_times(schema.empty_table(), _kinds(self._times))
                 pq.write_table(empty, self.whole / "part-00000.parquet")
+
+    def commit(self, record: str | None = None) -> None:
+        """Put the dataset that was assembled in its place, with the record of its report.
+
+        Whatever can fail is done before: nothing is to be added to what stands.
+
+        Raises
+        ------
+        OutputError
+            If the disk is full, or something has taken the place. Nothing is written then.
+        """
+        with self.writing():
+            if record is not None:
+                (self.whole / NAME).write_text(record)
             (self.whole / "_SUCCESS").touch()
         try:
             self.publish()
@@ -223,6 +235,7 @@ class Output(ABC):
                 f"output folder {self.place} appeared while the job ran: give another {self.option}"
             ) from error
         self.committed = True
+        STANDING.append(str(self.place))
 
     @contextmanager
     def writing(self) -> Iterator[None]:

@@ -19,7 +19,13 @@ import pyarrow.parquet as pq
 
 from engine.jobs.output import Output
 from engine.runtime.errors import OutputError, WinnowError
-from engine.runtime.storage.disk import claim, remove_folder, remove_leftovers, undone_at_end
+from engine.runtime.storage.disk import (
+    STANDING,
+    claim,
+    remove_folder,
+    remove_leftovers,
+    undone_at_end,
+)
 from engine.runtime.storage.listing import MANIFEST, RUN
 from engine.runtime.storage.reading import bytes_at, each, parquet_file, state_of
 from engine.runtime.storage.run_folders import (
@@ -98,6 +104,7 @@ class OutputFolder(Output):
 
     def withdraw(self) -> None:
         """Remove the folder."""
+        STANDING.remove(str(self.place))
         shutil.rmtree(self._place)
 
     def discard(self) -> None:
@@ -199,6 +206,7 @@ class OutputObjects(Output):
 
     def withdraw(self) -> None:
         """Remove the dataset again: the manifest first."""
+        STANDING.remove(str(self.place))
         remove(self._folder, [MANIFEST])
         self.committed = False  # and so it will be discarded
 

@@ -16,6 +16,7 @@ from engine.jobs.output import IDS, Output, PartWriter
 from engine.lanes.facts import FactFile
 from engine.lanes.manifest import Prepared
 from engine.lanes.reader import LaneBatch
+from engine.lanes.stored import lanes_read
 from engine.runtime.errors import OutputError
 from engine.runtime.storage.reading import bytes_at
 from engine.runtime.storage.uris import Place
@@ -156,13 +157,13 @@ class Written(Protocol):
         ...
 
 
-def commit_parts(
+def assemble_parts(
     output: Output,
     prepared: Prepared,
     archives: Sequence[Archive],
     results: Sequence[Written],
 ) -> None:
-    """Put the lanes' parts and the rows that were set aside in the dataset's place.
+    """Put the lanes' parts and the rows that were set aside together, to be committed.
 
     `archives` are those whose columns are written: of left, right, and what joins them.
     """
@@ -170,10 +171,14 @@ def commit_parts(
         for rejected in prepared.rejected_files:
             target = output.whole / "_rejected"
             target.mkdir(exist_ok=True)
-            (target / rejected.name).write_bytes(bytes_at(rejected) or b"")
+            with lanes_read(rejected):
+                found = bytes_at(rejected)
+                if found is None:
+                    raise FileNotFoundError("it is gone")
+            (target / rejected.name).write_bytes(found)
     schemas = [result.schema for result in results if result.schema is not None]
     parts = reported((result.part, result.outputs) for result in results)
-    output.commit(parts, schemas[0] if schemas else _empty_schema(prepared, archives))
+    output.assemble(parts, schemas[0] if schemas else _empty_schema(prepared, archives))
 
 
 def reported(results: Iterable[tuple[str | None, int]]) -> dict[str, int]:

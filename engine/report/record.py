@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine.report.shown import Request, Shown
+from engine.report.shown import Request
 from engine.runtime.errors import InputError
-from engine.runtime.storage.places import save_text
+from engine.runtime.storage.listing import members
 from engine.runtime.storage.reading import bytes_at
-from engine.runtime.storage.uris import Place, place_of
+from engine.runtime.storage.uris import Place, Uri
 
 NAME = "_report.json"
 """Readers of Parquet pass over files whose names begin like this."""
@@ -27,23 +30,43 @@ class Record(NamedTuple):
     request: Request | None
 
 
-def keep_record(shown: Shown) -> None:
-    """Write the record into the folder of outputs that a report names, if it names one.
+class _Told(NamedTuple):
+    """What jobs do not know of their records."""
 
-    Raises
-    ------
-    OutputError
-        If it cannot be written.
+    asked: Callable[[], Request] | None = None
+    settle: Callable[[dict[str, Any]], None] | None = None
+
+
+_NOTHING = _Told()
+_TOLD: ContextVar[_Told] = ContextVar("what records tell", default=_NOTHING)
+
+
+@contextmanager
+def recording(**told: Callable[..., Any]) -> Iterator[None]:
+    """Say what the records of jobs in the block are to have.
+
+    Parameters
+    ----------
+    asked : callable, optional
+        Returns the request.
+    settle : callable, optional
+        Gives a report, as JSON holds it, what the job does not know of it.
     """
-    out = shown.content.get("out")
-    if out is None:
-        return
-    record = {
-        "task": shown.task,
-        "request": None if shown.request is None else shown.request.plain(),
-        "report": shown.content,
-    }
-    save_text(place_of(out) / NAME, json.dumps(record, allow_nan=False) + "\n")
+    mark = _TOLD.set(_TOLD.get()._replace(**told))
+    try:
+        yield
+    finally:
+        _TOLD.reset(mark)
+
+
+def record_of(task: str, content: dict[str, Any]) -> str:
+    """Return the record of a report, to be committed with the outputs as `NAME`."""
+    asked, settle = _TOLD.get()
+    if settle is not None:
+        settle(content)
+    request = None if asked is None else asked().plain()
+    record = {"task": task, "request": request, "report": content}
+    return json.dumps(record, allow_nan=False) + "\n"
 
 
 def recorded(folder: Place) -> Record:
@@ -58,6 +81,8 @@ def recorded(folder: Place) -> Record:
     if isinstance(folder, Path) and not folder.is_dir():
         raise InputError(f"{folder} is no folder of outputs: {_MAKE}")
     try:
+        if isinstance(folder, Uri):
+            path = (members(folder) or {}).get(NAME, path)
         content = bytes_at(path)
     except OSError as error:
         raise InputError(f"report {path} cannot be read ({error}): {_MAKE}") from None

@@ -174,13 +174,13 @@ def test_what_fails_at_last_leaves_nothing(
     refused(folder, capsys, "the disk is full", aggregate="count(*)", aggregates_out=place)
     monkeypatch.undo()
     monkeypatch.chdir(folder)
-    true_parts = run_module.commit_parts
+    true_parts = run_module.assemble_parts
 
     def meanwhile(*parts: Any) -> None:
         true_parts(*parts)
         (folder / "tables" / "other").mkdir(parents=True)
 
-    monkeypatch.setattr(run_module, "commit_parts", meanwhile)
+    monkeypatch.setattr(run_module, "assemble_parts", meanwhile)
     options = {"aggregate": "count(*)", "aggregates_out": folder / "tables"}
     assert main(arguments(folder, **options)) == 2
     assert "tables appeared while the job ran" in capsys.readouterr().err

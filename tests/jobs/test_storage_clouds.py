@@ -88,9 +88,11 @@ def test_of_two_runs_one_commits(cloud: Cloud) -> None:
             write_file(own.draft / "part-00000.a.parquet", TABLE)
         with pytest.raises(InputError, match=r"no _manifest\.json"):
             files_at(uri)
-        first.commit({"part-00000.a.parquet": 2}, TABLE.schema)
+        first.assemble({"part-00000.a.parquet": 2}, TABLE.schema)
+        first.commit()
+        second.assemble({"part-00000.a.parquet": 2}, TABLE.schema)
         with pytest.raises(OutputError, match="appeared while the job ran"):
-            second.commit({"part-00000.a.parquet": 2}, TABLE.schema)
+            second.commit()
     (file,) = files_at(uri)
     assert file.parent == first.draft
     assert len(cloud.keys("two")) == 3  # manifest, part and _SUCCESS

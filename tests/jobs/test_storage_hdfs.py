@@ -64,9 +64,11 @@ with output_at(uri) as first, output_at(uri) as second:
     assert not any(own.name.startswith(left.name) for own in objects(uri))
     for own in (first, second):
         write_file(own.draft / "part-00000.a.parquet", table)
-    first.commit({"part-00000.a.parquet": 2}, table.schema)
+    first.assemble({"part-00000.a.parquet": 2}, table.schema)
+    first.commit()
+    second.assemble({"part-00000.a.parquet": 2}, table.schema)
     try:
-        second.commit({"part-00000.a.parquet": 2}, table.schema)
+        second.commit()
     except OutputError as error:
         assert "appeared while the job ran" in str(error)
         print("second")

@@ -40,9 +40,11 @@ def test_of_two_runs_one_commits(store: Store) -> None:
         assert second is not None
         for own in (first, second):
             write_file(own.draft / "part-00000.a.parquet", TABLE)
-        first.commit({"part-00000.a.parquet": 2}, TABLE.schema)
+        first.assemble({"part-00000.a.parquet": 2}, TABLE.schema)
+        first.commit()
+        second.assemble({"part-00000.a.parquet": 2}, TABLE.schema)
         with pytest.raises(OutputError, match="appeared while the job ran"):
-            second.commit({"part-00000.a.parquet": 2}, TABLE.schema)
+            second.commit()
     (file,) = files_at(uri)
     assert file.parent == first.draft
     assert len(store.keys("two")) == 3  # manifest, part and _SUCCESS
@@ -58,7 +60,8 @@ def test_runs_that_ended_are_removed_and_others_stay(store: Store, tmp_path: Pat
             store.put(tmp_path / "x", f"left-over/run-{name * 32}/{OWNER}")
     with output_at(uri) as output:
         assert output is not None
-        output.commit({}, TABLE.schema)
+        output.assemble({}, TABLE.schema)
+        output.commit()
         runs = {key.partition("/")[0] for key in store.keys("left-over")} - {"_manifest.json"}
         assert runs == {f"run-{'a' * 32}", f"run-{'b' * 32}", output.draft.name}
 
@@ -67,8 +70,9 @@ def test_a_run_that_was_taken_for_left_over_commits_nothing(store: Store) -> Non
     with output_at(place(store, "gone")) as output:
         assert output is not None
         store.remove(f"gone/{output.draft.name}")
+        output.assemble({}, TABLE.schema)
         with pytest.raises(OutputError, match=f"{output.draft} is closed"):
-            output.commit({}, TABLE.schema)
+            output.commit()
 
 
 def test_a_part_that_comes_late_is_taken_back(store: Store) -> None:
@@ -76,7 +80,8 @@ def test_a_part_that_comes_late_is_taken_back(store: Store) -> None:
     with output_at(place(store, "late")) as output:
         assert output is not None
         write_file(output.draft / "part-00000.a.parquet", TABLE)
-        output.commit({"part-00000.a.parquet": 2}, TABLE.schema)
+        output.assemble({"part-00000.a.parquet": 2}, TABLE.schema)
+        output.commit()
         whole = store.keys("late")
         store.writes()
         with pytest.raises(OutputError, match="is closed: another attempt was taken"):

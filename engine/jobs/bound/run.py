@@ -31,6 +31,7 @@ from engine.optimum.bound import BoundSettings, Budget
 from engine.options.bound import BoundOptions
 from engine.options.budget import EXPECTED, POOLED
 from engine.report.envelope import Report, envelope, memory_report, stream_report, window_report
+from engine.report.record import record_of
 from engine.runtime.device_choice import ON_CPU, combined_choice, wanted_device
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, Stages
@@ -73,9 +74,11 @@ def run_bound(
         )
         if output is not None:
             with stages.timed("commit"):
-                output.commit(found.parts, RETAINED)
+                output.assemble(found.parts, RETAINED)
+        content = _content(options, lanes, settings, [budget for _, budget in memories], found)
+        if output is not None:
+            output.commit(record_of("bound", content))
     warn_of_no_outputs(found.exact.outputs, lanes.prepared)
-    content = _content(options, lanes, settings, [budget for _, budget in memories], found)
     return BoundReport(Report(content), found.texts)
 
 

@@ -69,9 +69,10 @@ class FolderSink:
         for writer in self._aside.values():
             writer.close()
 
-    def commit(self, schema: pa.Schema) -> None:
-        """Finish the files and put the dataset in its place."""
+    def commit(self, schema: pa.Schema, record: str) -> None:
+        """Finish the files and put the dataset in its place, with the record of its report."""
         there = self._writer.close()
         for writer in self._aside.values():
             writer.close()
-        self._folder.commit({PART: self._rows} if there else {}, schema)
+        self._folder.assemble({PART: self._rows} if there else {}, schema)
+        self._folder.commit(record)

@@ -16,6 +16,7 @@ from engine.jobs.output_at import output_at
 from engine.jobs.streams import open_source
 from engine.options.lookup import LookupOptions, with_identity
 from engine.report.envelope import Report
+from engine.report.record import record_of
 from engine.runtime.executors import Progress
 
 
@@ -74,5 +75,5 @@ def look_up(
         output.has_times(time_type(columns.unit, zone), "ts")
         with closing(FolderSink(output)) as sink:
             report, schema = run_lookup(options, left, right, sink, progress)
-            sink.commit(schema)
+            sink.commit(schema, record_of("lookup", report.content))
     return report

@@ -23,6 +23,7 @@ from engine.jobs.split import warn_of_no_memory
 from engine.options.multijoin import AUTO, MultiJoinOptions
 from engine.report.envelope import Report, time_bins
 from engine.report.losses import in_a_line, in_figures
+from engine.report.record import record_of
 from engine.runtime.executors import Executor, Progress, Stages
 from engine.runtime.short_windows import warn_of_short_windows
 from engine.runtime.storage.reading import parquet_file
@@ -48,12 +49,14 @@ def run_multijoin(
             held = [own.retained for result in results for own in result.lanes]
             peaks = [own.exact_peaks for own in held if own is not None]
             warn_of_no_memory(options.retention.memory, options.retention.split, peaks)
-        content = report_content(tasks[0], results, stages.seconds)
         if output is not None:
             with stages.timed("commit"):
                 _gather_rejected(output, options.names, results)
                 parts = reported((own.part, own.outputs) for own in results)
-                output.commit(parts, results[0].schema)
+                output.assemble(parts, results[0].schema)
+        content = report_content(tasks[0], results, stages.seconds)
+        if output is not None:
+            output.commit(record_of("multijoin", content))
     stages.show(in_a_line(content), in_figures(content))
     return Report(content)
 

@@ -15,7 +15,7 @@ from engine.jobs.bound.task import bound_settings, bounds_beside
 from engine.jobs.frame import Archives, JobLanes, choose_lanes, open_job, prepare_job
 from engine.jobs.no_outputs import warn_of_no_outputs
 from engine.jobs.output_at import output_at
-from engine.jobs.part import commit_parts
+from engine.jobs.part import assemble_parts
 from engine.jobs.replay.gpu_groups import counting_device, grouped, replay_group
 from engine.jobs.replay.lane_task import (
     LaneResult,
@@ -30,6 +30,7 @@ from engine.options.budget import POOLED
 from engine.options.replay import JobOptions
 from engine.report.envelope import Report, last_ticks, time_bins
 from engine.report.losses import in_a_line, in_figures
+from engine.report.record import record_of
 from engine.runtime.device_choice import (
     ON_CPU,
     ON_GPU,
@@ -130,22 +131,24 @@ def run_replay(
             )
         if output is not None:
             with stages.timed("commit"):
-                commit_parts(output, lanes.prepared, archives.opened, written)
-    results = in_lanes(written)
-    predicted = models.predicted(budgets, results)
-    found = Replayed(
-        results,
-        budgets,
-        edges,
-        device,
-        models.lanes.profiles,
-        bounds,
-        predicted,
-        peak,
-        advice,
-        cost,
-    )
-    report = build_report(options, settings, lanes, found)
+                assemble_parts(output, lanes.prepared, archives.opened, written)
+        results = in_lanes(written)
+        predicted = models.predicted(budgets, results)
+        found = Replayed(
+            results,
+            budgets,
+            edges,
+            device,
+            models.lanes.profiles,
+            bounds,
+            predicted,
+            peak,
+            advice,
+            cost,
+        )
+        report = build_report(options, settings, lanes, found)
+        if output is not None:
+            output.commit(record_of("replay", report.content))
     if options.compares:
         warn_of_no_outputs(report.content["exact"]["outputs"], lanes.prepared)
     stages.show(in_a_line(report.content), in_figures(report.content))

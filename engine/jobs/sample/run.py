@@ -14,7 +14,7 @@ from engine.archives.moments import windows_timed
 from engine.jobs.frame import Archives, JobLanes, choose_lanes, open_job, prepare_job
 from engine.jobs.output import Output, write_file
 from engine.jobs.output_at import output_at
-from engine.jobs.part import commit_parts
+from engine.jobs.part import assemble_parts
 from engine.jobs.sample.plan import Planner
 from engine.jobs.sample.report import build_report
 from engine.jobs.sample.task import LaneSample, SampleTask, sample_lane
@@ -22,6 +22,7 @@ from engine.lanes.manifest import Prepared
 from engine.options.sample import SampleOptions
 from engine.replay.settings import ReplaySettings
 from engine.report.envelope import Report
+from engine.report.record import record_of
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, Stages
 from engine.runtime.time_units import instant_text
@@ -90,16 +91,21 @@ def run_sample(
             timed = [windows_timed(own, lanes.prepared.time) for own in tables[len(TOTALS) :]]
             rows = {} if places[1] is None else write_tables(places[1], timed)
             if places[0] is not None:
-                commit_parts(places[0], lanes.prepared, archives.opened, results)
-                stack.callback(_withdraw, places[0], places[1])
+                assemble_parts(places[0], lanes.prepared, archives.opened, results)
             if places[1] is not None:
-                places[1].commit(rows, timed[-1].schema)
-    aggregates = {
-        spec.text: table for spec, table in zip(options.specs, tables[len(TOTALS) :], strict=True)
-    }
-    report = build_report(
-        options, settings, lanes, plan, results, (tables[0], tables[1]), aggregates
-    )
+                places[1].assemble(rows, timed[-1].schema)
+        aggregates = {
+            spec.text: table
+            for spec, table in zip(options.specs, tables[len(TOTALS) :], strict=True)
+        }
+        report = build_report(
+            options, settings, lanes, plan, results, (tables[0], tables[1]), aggregates
+        )
+        if places[0] is not None:
+            places[0].commit(record_of("sample", report.content))
+            stack.callback(_withdraw, places[0], places[1])
+        if places[1] is not None:
+            places[1].commit()
     return Sampled(report, aggregates)
 
 

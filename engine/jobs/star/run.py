@@ -18,6 +18,7 @@ from engine.options.star import StarOptions
 from engine.replay.settings import check_pooled, number_of
 from engine.report.envelope import Report
 from engine.report.losses import in_a_line, in_figures
+from engine.report.record import record_of
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, Stages
 from engine.runtime.short_windows import warn_of_windows_below_a_second
@@ -45,8 +46,10 @@ def run_star(options: StarOptions, executor: Executor, progress: Progress | None
                 for name, (aside, rejected) in result.rejected.items():
                     output.take(aside, f"_rejected/{name}.parquet", rejected)
                 parts = reported([(result.part, result.result.outputs)])
-                output.commit(parts, result.schema)
-    report = build_report(task, result, stages.seconds)
+                output.assemble(parts, result.schema)
+        report = build_report(task, result, stages.seconds)
+        if output is not None:
+            output.commit(record_of("replay", report.content))
     stages.show(in_a_line(report.content), in_figures(report.content))
     return report
 

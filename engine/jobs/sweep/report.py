@@ -17,6 +17,7 @@ from engine.lanes.manifest import Prepared
 from engine.options.cells import Grid
 from engine.options.sweep import SweepOptions
 from engine.report.envelope import envelope, plain_parameters, rounded, stream_report
+from engine.report.record import record_of
 from engine.runtime.executors import Stages
 from gpu_kernels.devices import Choice
 
@@ -75,13 +76,15 @@ def write_sweep(
 ) -> None:
     """Write ``sweep.parquet``, ``sweep.csv``, ``sweep.json`` and a plot a measure, and commit.
 
-    The seconds that this takes are added to the report.
+    The seconds that this takes, but for the last of it, are added to the report.
     """
     with stages.timed("write"):
         write_file(output.draft / TABLE, table)
         pc.write_csv(table, output.whole / "sweep.csv")
         draw(rows, advice, report["grid"], output.whole)
+        output.assemble({TABLE: table.num_rows}, table.schema)
+    report["seconds"] = rounded(stages.seconds)
+    with output.writing():
         text = json.dumps(report, indent=2, allow_nan=False)
         (output.whole / "sweep.json").write_text(text + "\n")
-        output.commit({TABLE: table.num_rows}, table.schema)
-    report["seconds"] = rounded(stages.seconds)
+    output.commit(record_of("sweep", report))

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from engine.runtime.errors import OutputError
 
-_FULL = {errno.ENOSPC, errno.EDQUOT}
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @contextmanager
@@ -49,9 +49,14 @@ def full_disk_reported(what: str, place: Path, remedy: str) -> Iterator[None]:
         if error.errno not in _FULL or isinstance(error, OutputError):
             raise
         raise OutputError(
-            f"{what} {place} cannot be written, its disk is full ({_free(place)}): free space on "
-            f"it, or {remedy}"
+            f"{what} {place} cannot be written, {_reason(error, place)}, or {remedy}"
         ) from error
+
+
+def _reason(error: OSError, place: Path) -> str:
+    if error.errno == errno.EFBIG:
+        return "a file is larger than the system allows: raise the limit (ulimit -f)"
+    return f"its disk is full ({_free(place)}): free space on it"
 
 
 def _free(place: Path) -> str:
@@ -76,6 +81,15 @@ def whole_file(path: Path, aside: Path) -> Iterator[Path]:
         own.replace(path)
     finally:
         own.unlink(missing_ok=True)
+
+
+STANDING: list[str] = []
+"""Outputs that stand whole in their places, whatever else a command fails to do."""
+
+
+def what_stands() -> str:
+    """Return what follows the message of a command that ends early: which outputs stand."""
+    return f"; the outputs are whole in {' and '.join(STANDING)}" if STANDING else ""
 
 
 _UNDO: dict[object, Callable[[], None]] = {}

@@ -51,7 +51,8 @@ def test_only_reported_parts_are_in_the_dataset(tmp_path: Path) -> None:
         write_file(output.draft / "part-00000.bbbb.parquet", TABLE.slice(1))  # of a lost attempt
         write_file(output.draft / "part-00001.cccc.parquet", TABLE.slice(2))
         (output.whole / "_beside.json").write_text("{}")
-        output.commit({"part-00001.cccc.parquet": 1, "part-00000.aaaa.parquet": 3}, TABLE.schema)
+        output.assemble({"part-00001.cccc.parquet": 1, "part-00000.aaaa.parquet": 3}, TABLE.schema)
+        output.commit()
         late = output.draft / "part-00002.dddd.parquet"
         write_file(late, TABLE)  # a straggler has it open still
     assert tree(tmp_path) == {
@@ -67,7 +68,8 @@ def test_no_part_is_an_empty_dataset(tmp_path: Path) -> None:
     with output_at(tmp_path / "out") as output:
         assert output is not None
         write_file(output.draft / "part-00000.aaaa.parquet", TABLE)
-        output.commit({}, TABLE.schema)
+        output.assemble({}, TABLE.schema)
+        output.commit()
     assert pq.read_table(tmp_path / "out").equals(TABLE.schema.empty_table())
 
 
@@ -88,7 +90,8 @@ def test_what_was_reported_must_be_there(tmp_path: Path, parts: dict[str, int], 
                 write_file(output.draft / f"part-00000.{name}.parquet", TABLE)
             content = (output.draft / "part-00000.a.parquet").read_bytes()
             (output.draft / "part-00001.half.parquet").write_bytes(content[:-20])
-            output.commit(parts, TABLE.schema)
+            output.assemble(parts, TABLE.schema)
+            output.commit()
 
     with pytest.raises(OutputError, match=why):
         committed()
@@ -105,8 +108,9 @@ def test_a_place_that_is_taken_meanwhile_is_kept(tmp_path: Path) -> None:
     output = OutputFolder(tmp_path / "out")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "other").touch()
+    output.assemble({}, TABLE.schema)
     with pytest.raises(OutputError, match="appeared while"):
-        output.commit({}, TABLE.schema)
+        output.commit()
     output.discard()
     assert tree(tmp_path) == {"out", "out/other"}
 
@@ -135,6 +139,11 @@ def test_of_the_errors_of_a_system_only_a_full_disk_is_the_users(number: int) ->
         full_disk_reported("lanes", Path("/nowhere/at/all"), "name another"),
     ):
         raise OSError(number, "full")
+    with (
+        pytest.raises(OutputError, match=r"larger than the system allows: raise the limit .* or z"),
+        full_disk_reported("x", Path("y"), "z"),
+    ):
+        raise OSError(errno.EFBIG, "File too large")
     with pytest.raises(OSError, match="broken") as raised, full_disk_reported("x", Path("y"), "z"):
         raise OSError(errno.EIO, "broken")
     assert type(raised.value) is OSError
@@ -146,7 +155,7 @@ def test_the_driver_finds_the_disk_full_as_well(
     output = OutputFolder(tmp_path / "out", "--plan")
     monkeypatch.setattr(pq, "write_table", full)
     with pytest.raises(OutputError, match="give another --plan"):
-        output.commit({}, TABLE.schema)
+        output.assemble({}, TABLE.schema)
     output.discard()
     assert tree(tmp_path) == set()
 
@@ -227,7 +236,8 @@ def test_what_a_killed_job_left_is_removed_and_what_a_live_one_writes_is_not(
             assert elsewhere.exists()
             assert unmarked.exists()
             write_file(output.draft / "part-00000.cccc.parquet", TABLE)
-            output.commit({"part-00000.cccc.parquet": 3}, TABLE.schema)
+            output.assemble({"part-00000.cccc.parquet": 3}, TABLE.schema)
+            output.commit()
     assert pq.read_table(out).equals(TABLE)
     assert tree(tmp_path) >= {kept.name, others.name}
 
