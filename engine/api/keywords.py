@@ -16,7 +16,7 @@ from engine.api.result import Result
 from engine.options.command import Command
 from engine.options.option import Interface, Option, options_of
 from engine.options.storage import STORAGE
-from engine.report.record import recording
+from engine.report.recording import recording
 from engine.report.shown import Request
 from engine.runtime.compilation.compilations import COMPILED
 from engine.runtime.errors import did_you_mean

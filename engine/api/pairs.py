@@ -32,7 +32,7 @@ from engine.options.replay import REPLAY, Replay, check_memory_given, job_of
 from engine.options.sweep import SWEEP, Sweep, sweep_of
 from engine.report.envelope import Report
 from engine.report.joins import bound_shown, replay_shown
-from engine.report.record import recording
+from engine.report.recording import recording
 from engine.runtime.errors import chosen
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
 

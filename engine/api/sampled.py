@@ -22,7 +22,7 @@ from engine.options.profile import PROFILE, Profile, ProfileOutput, profile_of
 from engine.options.replay import job_of
 from engine.options.sample import SAMPLE, AggregatesOut, Sample, sample_of
 from engine.report.profile_charts import figure_of, profile_shown
-from engine.report.record import recording
+from engine.report.recording import recording
 from engine.report.sample_table import sample_shown
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
 

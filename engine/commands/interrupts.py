@@ -73,9 +73,14 @@ def ends_soon(said: str) -> Iterator[None]:
 
 
 def done(status: int) -> int:
-    """Let signals cut short what is left to do at the end of a process; return its status."""
-    with suppress(OSError, ValueError):
-        sys.stdout.flush()
+    """Let signals cut short what is left to do at the end of a process; return its status.
+
+    Raises
+    ------
+    OSError
+        If standard output does not take what was written.
+    """
+    sys.stdout.flush()
     for own in _SIGNALS:
         if signal.getsignal(own) is not signal.SIG_IGN:
             signal.signal(own, lambda *_: os._exit(status))

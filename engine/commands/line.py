@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import select
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -15,9 +13,10 @@ from engine.commands.at_once import STOPPED, stopped
 from engine.commands.compiling import COMPILING
 from engine.commands.interrupts import done, end, ends_soon
 from engine.commands.parser import parsed
+from engine.commands.standard import make_ready, unwritten
 from engine.options.command import Command
 from engine.options.meanings import MEANINGS
-from engine.report.record import recording
+from engine.report.recording import recording
 from engine.runtime.compilation.compilations import COMPILED
 from engine.runtime.errors import SpecError, WinnowError, closest, did_you_mean
 from engine.runtime.host import keep_freed_memory, kept_for_good
@@ -80,6 +79,8 @@ def answer(
     words = list(sys.argv[1:] if argv is None else argv)
     said = "winnow"
     STANDING.clear()
+    if alone:
+        make_ready()
     try:
         known = _Commands(commands)
         name = words[0] if words and words[0] in known.names else ""
@@ -111,24 +112,20 @@ def answer(
     except WinnowError as error:
         print(f"{said}: error: {error}{what_stands()}", file=sys.stderr)  # noqa: T201
         return 2
-    except BrokenPipeError:
-        if not (alone and _is_unread()):
+    except OSError as error:
+        why = unwritten(error) if alone else None
+        if why is None:
             raise
-        return 1  # as rich ends a process whose tables nobody reads
+        if not why:
+            return 1  # as rich ends a process whose tables nobody reads
+        print(  # noqa: T201
+            f"{said}: error: standard output cannot be written ({why}){what_stands()}",
+            file=sys.stderr,
+        )
+        return 2
     except KeyboardInterrupt:
         print(f"{stopped(said)}{what_stands()}", file=sys.stderr)  # noqa: T201
         return STOPPED
-
-
-def _is_unread() -> bool:
-    """Return whether nobody reads standard output any more, and let the rest of it go nowhere."""
-    told = sys.stdout.fileno()
-    at_its_end = select.poll()
-    at_its_end.register(told, 0)
-    if not any(event & select.POLLERR for _, event in at_its_end.poll(0)):
-        return False
-    os.dup2(os.open(os.devnull, os.O_WRONLY), told)
-    return True
 
 
 def _tell(said: str, line: str) -> None:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from engine.archives.moments import typed_times
 from engine.replay.layout import Outputs
-from engine.report.record import NAME
+from engine.report.recording import NAME
 from engine.runtime.errors import OutputError
 from engine.runtime.storage.disk import STANDING, full_disk_reported
 from engine.runtime.storage.reading import bytes_at

@@ -13,7 +13,7 @@ from golden_cases import PAIR, REPORTS, SEVERAL
 from pages import checked
 
 from engine.commands import main
-from engine.report.record import NAME
+from engine.report.recording import NAME
 
 CASES = {
     "replay": f"replay {PAIR} --window 20 --memory 16 --policy dgl --importance v",

@@ -22,7 +22,7 @@ from engine.jobs import output_at
 from engine.jobs.lookup import run as lookup_run
 from engine.lanes import reader
 from engine.report import envelope
-from engine.report.record import NAME
+from engine.report.recording import NAME
 from engine.runtime.errors import InputError, OutputError
 
 CASES = {

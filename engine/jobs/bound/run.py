@@ -31,7 +31,7 @@ from engine.optimum.bound import BoundSettings, Budget
 from engine.options.bound import BoundOptions
 from engine.options.budget import EXPECTED, POOLED
 from engine.report.envelope import Report, envelope, memory_report, stream_report, window_report
-from engine.report.record import record_of
+from engine.report.recording import record_of
 from engine.runtime.device_choice import ON_CPU, combined_choice, wanted_device
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, Stages

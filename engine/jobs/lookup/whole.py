@@ -16,7 +16,7 @@ from engine.jobs.output_at import output_at
 from engine.jobs.streams import open_source
 from engine.options.lookup import LookupOptions, with_identity
 from engine.report.envelope import Report
-from engine.report.record import record_of
+from engine.report.recording import record_of
 from engine.runtime.executors import Progress
 
 

@@ -23,7 +23,7 @@ from engine.jobs.split import warn_of_no_memory
 from engine.options.multijoin import AUTO, MultiJoinOptions
 from engine.report.envelope import Report, time_bins
 from engine.report.losses import in_a_line, in_figures
-from engine.report.record import record_of
+from engine.report.recording import record_of
 from engine.runtime.executors import Executor, Progress, Stages
 from engine.runtime.short_windows import warn_of_short_windows
 from engine.runtime.storage.reading import parquet_file

@@ -30,7 +30,7 @@ from engine.options.budget import POOLED
 from engine.options.replay import JobOptions
 from engine.report.envelope import Report, last_ticks, time_bins
 from engine.report.losses import in_a_line, in_figures
-from engine.report.record import record_of
+from engine.report.recording import record_of
 from engine.runtime.device_choice import (
     ON_CPU,
     ON_GPU,

@@ -22,7 +22,7 @@ from engine.lanes.manifest import Prepared
 from engine.options.sample import SampleOptions
 from engine.replay.settings import ReplaySettings
 from engine.report.envelope import Report
-from engine.report.record import record_of
+from engine.report.recording import record_of
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, Stages
 from engine.runtime.time_units import instant_text

@@ -18,7 +18,7 @@ from engine.options.star import StarOptions
 from engine.replay.settings import check_pooled, number_of
 from engine.report.envelope import Report
 from engine.report.losses import in_a_line, in_figures
-from engine.report.record import record_of
+from engine.report.recording import record_of
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, Stages
 from engine.runtime.short_windows import warn_of_windows_below_a_second

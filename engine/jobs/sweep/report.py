@@ -17,7 +17,7 @@ from engine.lanes.manifest import Prepared
 from engine.options.cells import Grid
 from engine.options.sweep import SweepOptions
 from engine.report.envelope import envelope, plain_parameters, rounded, stream_report
-from engine.report.record import record_of
+from engine.report.recording import record_of
 from engine.runtime.executors import Stages
 from gpu_kernels.devices import Choice
 

@@ -1,0 +1,71 @@
+"""Standard output and error, which whoever starts a command may have closed, or on a full disk."""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import sys
+from pathlib import Path
+
+
+class _Told(io.TextIOWrapper):
+    """Standard output that knows why it did not take what was written.
+
+    Python forgets what could not be written, and so does not fail again.
+    """
+
+    refused: OSError | None = None
+
+    def write(self, text: str) -> int:
+        """Write text."""
+        try:
+            return super().write(text)
+        except OSError as error:
+            self.refused = error
+            raise
+
+    def flush(self) -> None:
+        """Write what is held back."""
+        try:
+            super().flush()
+        except OSError as error:
+            self.refused = error
+            raise
+
+
+def make_ready() -> None:
+    """Let both take what is written: nowhere if they are closed, in the characters that they have.
+
+    Only for a process that is the command's own. A closed one is opened before anything else takes
+    its number.
+    """
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - for good
+    elif type(sys.stdout) is io.TextIOWrapper:
+        own = sys.stdout
+        kind, lines, through = own.encoding, own.line_buffering, own.write_through
+        sys.stdout = _Told(own.detach(), kind, "replace", None, lines, through)
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - for good
+
+
+def unwritten(error: OSError) -> str | None:
+    """Return why standard output has not taken what was written, and let the rest go nowhere.
+
+    None if it has, and the error is another's; nothing where nobody reads it any more.
+    """
+    refused = sys.stdout.refused if isinstance(sys.stdout, _Told) else None
+    if refused is None and isinstance(error, BrokenPipeError) and _is_unread():
+        refused = error
+    if refused is None:
+        return None
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return "" if isinstance(refused, BrokenPipeError) else str(refused.strerror)
+
+
+def _is_unread() -> bool:
+    """Return whether nobody reads standard output any more."""
+    at_its_end = select.poll()
+    at_its_end.register(sys.stdout.fileno(), 0)
+    return any(event & select.POLLERR for _, event in at_its_end.poll(0))
