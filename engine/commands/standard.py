@@ -6,6 +6,7 @@ import io
 import os
 import select
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -45,7 +46,11 @@ def make_ready() -> None:
     elif type(sys.stdout) is io.TextIOWrapper:
         own = sys.stdout
         kind, lines, through = own.encoding, own.line_buffering, own.write_through
-        sys.stdout = _Told(own.detach(), kind, "replace", None, lines, through)
+        with suppress(OSError):
+            own.flush()
+        with suppress(OSError):  # it may be no file
+            buffer = open(own.fileno(), "wb", 0 if through else -1, closefd=False)  # noqa: SIM115
+            sys.stdout = _Told(buffer, kind, "replace", None, lines, through)
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - for good
 
