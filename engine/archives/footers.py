@@ -9,10 +9,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.archives.folders import value_in
-from engine.archives.source import Archive
+from engine.archives.source import Archive, read_error
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.storage import reading
 
@@ -21,10 +22,18 @@ _NUMBERS = {bool, int, float, Decimal}
 
 @lru_cache(maxsize=1024)
 def footer_of(path: str, changed: int | str) -> pq.FileMetaData:
-    """Return the footer of a file; `changed` tells versions of it apart."""
-    del changed
-    with reading.parquet_file(path) as file:
-        return file.metadata
+    """Return the footer of a file; `changed` tells versions of it apart.
+
+    Raises
+    ------
+    InputError
+        If it is gone or damaged since its archive was opened.
+    """
+    try:
+        with reading.parquet_file(path) as file:
+            return file.metadata
+    except (pa.ArrowException, OSError) as error:
+        raise read_error(path, "", changed, error) from error
 
 
 def stored(footer: pq.FileMetaData, columns: Sequence[str]) -> list[int]:

@@ -202,14 +202,18 @@ def _looked_at(path: str, side: str) -> tuple[ArchiveFile, pa.Schema]:
 def unreadable(path: str, side: str, error: BaseException) -> str:
     """Return the message for a file that is damaged or cannot be opened."""
     if isinstance(error, PermissionError):
-        return f"the {side} archive: file {path} may not be read: allow it with chmod u+r"
+        return f"{_of(side)}: file {path} may not be read: allow it with chmod u+r"
     if isinstance(path, Uri) and isinstance(error, OSError):
-        return f"the {side} archive: {reading.refusal(path, error)}"
+        return f"{_of(side)}: {reading.refusal(path, error)}"
     reason = str(error).strip().split("\n")[0]
     return (
-        f"the {side} archive: file {path} is corrupt, truncated or no Parquet ({reason}): write it "
+        f"{_of(side)}: file {path} is corrupt, truncated or no Parquet ({reason}): write it "
         "again or take it out of the archive"
     )
+
+
+def _of(side: str) -> str:
+    return f"the {side} archive" if side else "an archive"
 
 
 def _check_same(paths: Sequence[str], schemas: Sequence[pa.Schema], side: str) -> None:
@@ -242,11 +246,14 @@ def _changed(path: str, side: str, state: reading.State | None) -> InputError:
     remedy = "run again when it is complete"
     if state is None:
         remedy = "it is gone; run again once it is there"
-    return InputError(f"the {side} archive: file {path} changed while it was read: {remedy}")
+    return InputError(f"{_of(side)}: file {path} changed while it was read: {remedy}")
 
 
 def read_error(path: str, side: str, changed: int | str, error: BaseException) -> InputError:
-    """Return the error of a file that cannot be read any further: whether it has changed."""
+    """Return the error of a file that cannot be read any further: whether it has changed.
+
+    `side` is empty where it is not known.
+    """
     state = reading.state_or_none(path)
     if state is None or state.changed != changed:
         return _changed(path, side, state)

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from engine.archives.footers import stored
+from engine.archives.footers import footer_of, stored
 from engine.archives.normalise import FaultTally, Normalised, bad_rows_error, normalise
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import Part, Rows
@@ -26,7 +26,6 @@ from engine.archives.stretches import FileGroups, StretchTuples, group_columns, 
 from engine.jobs.estimate.keys import keys_of
 from engine.lanes.key_parts import BUCKETS, buckets_of
 from engine.runtime.jit import Ints
-from engine.runtime.storage import reading
 from engine.runtime.streams import SIDES, StreamBatch
 
 _ROWS = 1_000_000
@@ -66,8 +65,7 @@ def sources_of(
         if archive.copied:
             found.append(Source(side, own, None, *common, file.size, file.size, 0))
             continue
-        with reading.parquet_file(file.path) as opened:
-            footer = opened.metadata
+        footer = footer_of(file.path, file.changed)
         wanted = [stored(footer, names) for names in ((*roles.columns, *columns), roles.on)]
         begin = first
         run: list[int] = []

@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
-from engine.archives.footers import magnitudes
+from engine.archives.footers import footer_of, magnitudes
 from engine.archives.source import open_archive
+from engine.runtime.errors import InputError
 
 TABLE = pa.table(
     {
@@ -46,3 +48,15 @@ def test_the_greatest_magnitude_of_every_row_group(tmp_path: Path) -> None:
         "none": [unknown] * 3,
     }.items():
         np.testing.assert_array_equal(found(column), wanted, column)
+
+
+def test_a_file_that_goes_after_its_archive_was_opened_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"t": [1]}), path)
+    file = open_archive(str(path), "left").files[0]
+    path.write_bytes(b"PAR1")
+    with pytest.raises(InputError, match=r"an archive: file .* changed while it was read"):
+        footer_of(file.path, file.changed)
+    path.unlink()
+    with pytest.raises(InputError, match=r"changed while it was read: it is gone"):
+        footer_of(file.path, file.changed)
