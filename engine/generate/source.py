@@ -168,7 +168,7 @@ def write_streams(
     """
     check_name("format", file_format, FORMATS)
     folder = Path(folder)
-    made = [own for own in (folder, *folder.parents) if not own.exists()]
+    made = [own for own in (folder, *folder.parents) if not os.path.lexists(own)]
     finished: list[tuple[Path, Path]] = []
     written = {}
     through = _Through(progress, sum(source.rows for source in sources.values()))

@@ -7,6 +7,7 @@ beside it, which is put last and only if there is none, makes them the dataset.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 import uuid
@@ -63,9 +64,9 @@ class OutputFolder(Output):
         self._aside = place.absolute().parent / f".{place.name}.{uuid.uuid4().hex}.tmp"
         self._parts = self._aside / "parts"
         super().__init__(place, self._parts, self._aside / "whole", option)
-        if place.exists() or place.is_symlink():
+        if os.path.lexists(place):
             raise self.exists()
-        self._made = [folder for folder in place.parents if not folder.exists()]
+        self._made = [folder for folder in place.parents if not os.path.lexists(folder)]
         try:
             self._parts.mkdir(parents=True)
             self.whole.mkdir()

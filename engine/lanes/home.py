@@ -7,6 +7,7 @@ none, says in which.
 
 from __future__ import annotations
 
+import os
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -96,7 +97,7 @@ class LaneFolder(LaneHome):
 
     def found(self) -> Prepared | None:
         """Return the lanes that are there whole."""
-        if not self._folder.exists():
+        if not os.path.lexists(self._folder):  # or it may not be looked at: `draft` tells
             return None
         found = self._whole(self._folder)
         if found is not None:

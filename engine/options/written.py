@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from itertools import permutations
 from pathlib import Path
@@ -53,7 +54,7 @@ def check_nested(options: Mapping[str, Option], given: Mapping[str, Place]) -> N
         if isinstance(kind, NewFolder) and isinstance(its, WrittenFile):
             continue
         place = given[outer]
-        if isinstance(place, Path) and place.is_dir():
+        if isinstance(place, Path) and os.path.isdir(place):  # noqa: PTH112 - its own may raise
             continue  # which is refused, if it is, as such
         if isinstance(kind, (NewFolder, WrittenFile)) and within(given[inner], given[outer]):
             if not within(given[outer], given[inner]):

@@ -50,18 +50,10 @@ def check_place(
             raise OutputError(f"{what} {path} exists: remove it or name another file")
         try_to_put(path.parent)
         return
-    try:
-        path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except OSError as error:
-        raise OutputError(
-            f"{what} {path} cannot be written ({error.strerror}): name another"
-        ) from None
-    if path.is_dir():
-        raise OutputError(f"{what} {path} is a folder: name a file in it")
     if is_stream(path):
         return
+    if path.is_dir():
+        raise OutputError(f"{what} {path} is a folder: name a file in it")
     if path.exists():
         if new:
             raise OutputError(f"{what} {path} exists: remove it or name another file")

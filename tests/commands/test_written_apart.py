@@ -6,7 +6,9 @@ import json
 import os
 import re
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from job_cases import Streams, arguments, streams
@@ -285,3 +287,25 @@ def test_no_json_of_join_orders_replaces_a_stream(
     left, right = (archives.folder / f"{side}.parquet" for side in ("left", "right"))
     words = f"explain --stream a={left} --stream b={right} --predicate equi:k --time t --window 9"
     refused([*words.split(), "--json", str(left)], "--json .* is a file that is read", capsys)
+
+
+@pytest.mark.parametrize("option", ["out", "cache", "report", "html", "plot"])
+def test_a_place_in_a_folder_that_may_not_be_entered(
+    archives: Streams, option: str, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    closed, look, mkdir = archives.folder / "closed", Path.stat, Path.mkdir
+    closed.mkdir()
+
+    def refusing(true: Callable[..., Any]) -> Callable[..., Any]:
+        def tried(place: Path, *given: Any, **how: Any) -> Any:
+            if closed in place.parents:
+                raise PermissionError(13, "Permission denied", str(place))
+            return true(place, *given, **how)
+
+        return tried
+
+    monkeypatch.setattr(Path, "stat", refusing(look))
+    monkeypatch.setattr(Path, "mkdir", refusing(mkdir))
+    words = arguments(archives.folder, **{option: closed / "x.png"})
+    refused(words, r"closed/x\.png\S* (cannot be written \(|: )?.*Permission denied", capsys)

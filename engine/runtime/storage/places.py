@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -74,8 +75,22 @@ def save_bytes(path: Place, content: bytes, what: str = "report") -> None:
 
 
 def is_stream(path: Path) -> bool:
-    """Return whether a path is of a pipe, a device or a socket, which nothing may replace."""
-    return path.exists() and not path.is_file() and not path.is_dir()
+    """Return whether a path is of a pipe, a device or a socket, which nothing may replace.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be looked at.
+    """
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise OutputError(
+            f"{path} cannot be written ({error.strerror}): name another place"
+        ) from None
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 def text_at(place: Place) -> str:
