@@ -73,7 +73,7 @@ def enter(
     tree: Records, memory: Memory, at: Integer, priority: float, importance: float, m: float,
     seq: Integer,
 ) -> None:  # fmt: skip
-    """Rank the resident in slot `at`, whose importance stays. O(log K), mostly O(1) if it is new."""
+    """Rank the resident in slot `at`, whose importance never changes. O(log K)."""
     _carry(
         tree, memory.slots.size + at, ordinal(priority), ordinal(importance), ordinal(m),
         _tagged(memory, seq, at),
