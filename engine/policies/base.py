@@ -17,9 +17,9 @@ class Structure(IntEnum):
     STATIC = 0
     """Priorities never change: a tournament."""
     KEYED = 1
-    """Tuples of one key change together: a heap of keys, each with a heap of its tuples."""
+    """Tuples of one key change together: a tournament of the least of each key's pairing heap."""
     DECAY = 2
-    """Priorities fall alike and rise by a tuple's own matches: two lazy heaps."""
+    """Priorities fall alike and rise by a tuple's own matches: two lazy tournaments."""
     AGED = 3
     """Priority is a function of age: the arrival order, searched by age bucket."""
     RERANK = 4

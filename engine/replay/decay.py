@@ -37,7 +37,7 @@ def match(
             remaining = np.float64(memory.since[nth(at)] + lifetime - now)
             importance = memory.cells[nth(layout.CELL_FLOATS * cell + i)]
             value = dgl.gained(before, lost, lost_before, importance, m, remaining, alpha)
-            shaken |= value < before  # only by rounding: then the heap's lower bounds do not hold
+            shaken |= value < before  # only by rounding: then leaves are no lower bounds
             memory.value[nth(at)] = value
         held = layout.CELL
         cell = np.int64(memory.links[nth(layout.CELL_INTS * cell + layout.CELL_NEXT)])

@@ -25,7 +25,7 @@ def _flush(
     rules: ReplayRules, memory: Memory, keys: Records, partners: KeyLinks | None, side: Integer,
     now: Integer,
 ) -> None:  # fmt: skip
-    """Update the heap of keys by this instant's match counts (step 4, keyed)."""
+    """Update the ranks of keys by this instant's match counts (step 4, keyed)."""
     key = memory.n[DIRTY]
     while key != NONE:
         mine = keys[nth(2 * key + side)]

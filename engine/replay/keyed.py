@@ -16,9 +16,9 @@ import numpy as np
 
 from engine.facts.key_links import KeyLinks, linked_key, next_link, span
 from engine.replay import tournament
-from engine.replay.heap import grown, without
 from engine.replay.layout import CLEAN, COUNT, DIRTY, OLDEST, Memory
 from engine.replay.memory import insert, remove
+from engine.replay.pairing_heap import grown, without
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth
 from engine.runtime.ordinals import ordinal
 

@@ -1,7 +1,7 @@
 """Priorities, admission and eviction on a GPU (contract, section 2, steps 4 and 5).
 
 The least rank is found by scanning every slot: the rank is a total order, so the tuple that
-leaves is the one that the CPU's heaps find.
+leaves is the one that the CPU's tournaments find.
 """
 
 from __future__ import annotations

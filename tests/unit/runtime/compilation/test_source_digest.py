@@ -40,7 +40,7 @@ def _ending(text: str | None, lines: str, here: bool) -> str | None:
 
 @pytest.mark.parametrize(
     "module",
-    [KERNEL, "engine.replay.heap", "engine.policies.simp", "engine.runtime.jit",
+    [KERNEL, "engine.replay.tournament", "engine.policies.simp", "engine.runtime.jit",
      "gpu_kernels.combine"],
 )  # fmt: skip
 def test_an_edit_of_what_a_kernel_uses_changes_its_digest(
@@ -64,7 +64,7 @@ def test_an_edit_of_anything_else_does_not(edited: Callable[[str, str], None]) -
 )  # fmt: skip
 def test_an_import_of_any_form_counts(line: str, edited: Callable[[str, str], None]) -> None:
     assert "engine.report.tables" not in imported_by(KERNEL)
-    edited("engine.replay.heap", line)
+    edited("engine.replay.tournament", line)
     assert "engine.report.tables" in imported_by(KERNEL)
 
 
