@@ -40,7 +40,7 @@ test: $(VENV)/.dev ## Lint, type-check and run the tests, those of what has chan
 	$(BIN)/python -m pytest --cases $(CASES) $(FIT:%=--seconds %) \
 	    -n $(WORKERS) --dist worksteal $(TEST_ARGS)
 	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/gpu/simulator --cases $(CASES) \
-	    $(if $(FIT),--seconds $(shell echo $$(($(FIT) / 5)))) \
+	    $(if $(FIT),--seconds $(shell echo $$(($(FIT) / 10)))) \
 	    -n $(WORKERS) --dist worksteal $(TEST_ARGS)
 
 thorough: export WINNOW_THOROUGH := 1
