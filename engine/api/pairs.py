@@ -175,9 +175,8 @@ def _without_commands(report: dict[str, Any]) -> None:
 
 def _of_tables(result: SweepResult, given: Given) -> SweepResult:
     """Return a sweep of tables without the files that they were written to."""
-    advice = [_without_files(one, given) for one in result.advice]
-    report = result.report | {"advice": [one.plain() for one in advice]}
-    return replace(result, advice=advice, report=report)
+    _without_commands(result.report)
+    return replace(result, advice=[_without_files(one, given) for one in result.advice])
 
 
 def _without_files(advice: Advice, given: Given) -> Advice:

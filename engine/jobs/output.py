@@ -235,7 +235,7 @@ class Output(ABC):
                 f"output folder {self.place} appeared while the job ran: give another {self.option}"
             ) from error
         self.committed = True
-        STANDING.append(str(self.place))
+        STANDING.add(str(self.place))
 
     @contextmanager
     def writing(self) -> Iterator[None]:

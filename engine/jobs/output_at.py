@@ -105,7 +105,7 @@ class OutputFolder(Output):
 
     def withdraw(self) -> None:
         """Remove the folder."""
-        STANDING.remove(str(self.place))
+        STANDING.discard(str(self.place))
         shutil.rmtree(self._place)
 
     def discard(self) -> None:
@@ -207,7 +207,7 @@ class OutputObjects(Output):
 
     def withdraw(self) -> None:
         """Remove the dataset again: the manifest first."""
-        STANDING.remove(str(self.place))
+        STANDING.discard(str(self.place))
         remove(self._folder, [MANIFEST])
         self.committed = False  # and so it will be discarded
 

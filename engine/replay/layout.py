@@ -43,7 +43,7 @@ KEY = np.dtype(
         ("arrival", "i4"),  # first arrival of this instant, an index into the batch
         ("root", "i4"),  # of the pairing heap (keyed)
         ("dirty", "i4"),  # next of the keys to be updated in this instant; CLEAN: not among them
-        ("unused", "i4"),
+        ("unused", "i4"),  # so that the two sides of a key fill a cache line
     ],
     align=True,
 )

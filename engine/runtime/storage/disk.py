@@ -83,13 +83,13 @@ def whole_file(path: Path, aside: Path) -> Iterator[Path]:
         own.unlink(missing_ok=True)
 
 
-STANDING: list[str] = []
+STANDING: set[str] = set()
 """Outputs that stand whole in their places, whatever else a command fails to do."""
 
 
 def what_stands() -> str:
     """Return what follows the message of a command that ends early: which outputs stand."""
-    return f"; the outputs are whole in {' and '.join(STANDING)}" if STANDING else ""
+    return f"; the outputs are whole in {' and '.join(sorted(STANDING))}" if STANDING else ""
 
 
 _UNDO: dict[object, Callable[[], None]] = {}
