@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.policies import Structure, age
-from engine.replay import age_groups, aged, layout
+from engine.replay import age_buckets, aged, layout
 from engine.replay.layout import Arrivals, Memory, Outputs, Window
 from engine.runtime.aligned import aligned
 from engine.runtime.jit import NONE, Floats, Ints, Records
@@ -48,8 +48,8 @@ def join_memory(
     logged, minima = extra if ordered else 0, np.zeros(0, np.int64)
     runs = runs.copy()  # each memory moves its own places
     if structure is Structure.VALUED:
-        table, runs = age_groups.no_groups(buckets)
-        logged, minima = age_groups.no_minima(budget)
+        table, runs = age_buckets.no_groups(buckets)
+        logged, minima = age_buckets.no_minima(budget)
     counters = np.zeros(layout.MEMORY_COUNTERS, np.int64)
     counters[layout.FREE] = budget
     counters[layout.SLOT_BITS] = max(budget - 1, 0).bit_length()
@@ -192,4 +192,4 @@ def set_tables(memories: tuple[Memory, Memory], table: Floats | None) -> None:
     """Make both memories rank by a table."""
     if table is not None:
         for memory, own in zip(memories, table, strict=True):
-            age_groups.rank_by(memory, own.reshape(-1))
+            age_buckets.rank_by(memory, own.reshape(-1))

@@ -72,7 +72,13 @@ def _class_at(
     if age == 0:
         return np.int64(NONE)
     if rules.structure == _VALUED:
-        return _class_of(pool, side, age_groups.priority_of(memory, at), 0.0, age)
+        return _class_of(
+            pool,
+            side,
+            age_groups.priority_at(memory, np.int64(memory.slots[nth(at)].at), now),
+            0.0,
+            age,
+        )
     return _recency(age, _lifetime(pool, side)) if by_age else own
 
 
@@ -102,8 +108,6 @@ def note_outputs(
 ) -> None:  # fmt: skip
     """Note what the opposite residents yield with this instant's arrivals of a side."""
     if pool is not None and pool.calibrated:
-        if rules.structure == _VALUED and begin < end:
-            age_groups.grow_older(opposite, now, _lifetime(pool, 1 - side))
         i = begin
         while i < end:
             place, stop = span(partners, np.int64(arrivals.key[nth(i)]))
@@ -141,10 +145,9 @@ def _count_residents(
 @outlined
 def _add_expected(pool: Pool, memory: Memory, side: Integer, now: Integer) -> None:
     """Add up the priorities of a side's residents by class. O(residents)."""
-    age_groups.grow_older(memory, now, _lifetime(pool, side))
     found, place = pool.n[RESIDENTS + side], first_live(memory, np.int64(0))
     while place < memory.n[layout.LOGGED]:
-        priority = age_groups.priority_at(memory, place)
+        priority = age_groups.priority_at(memory, place, now)
         own = _class_of(pool, side, priority, 0.0, now - memory.log[nth(place)].ts)
         found[own] += _expected_steps(priority, pool.priority_scale)
         place = first_live(memory, place + 1)

@@ -11,6 +11,7 @@ import numpy as np
 from engine.facts.key_links import KeyLinks
 from engine.policies import Structure, dgl, yield_
 from engine.replay import age_groups, aged, arrival_log, decay, keyed, ranks, tournament, valued
+from engine.replay.age_edges import grow_older
 from engine.replay.layout import COUNT, Arrivals, Memory, ReplayRules
 from engine.replay.memory import remove
 from engine.replay.pool import note_class
@@ -47,7 +48,8 @@ def _least(
 ) -> tuple[Integer, Rank]:
     """Return the slot of a side's resident of least rank, and its rank; there must be one.
 
-    Under `yield` the tuple's own value stands in the place of the importance.
+    Under `yield` the tuple's own value stands in the place of the importance, and of equal ranks
+    the slot need not be the newest's.
     """
     importance, m = 0.0, 0.0
     if rules.structure == _KEYED:
@@ -60,9 +62,8 @@ def _least(
         at = aged.least(memory, now, window, np.inf)
         priority = aged.priority(memory, now - memory.slots[nth(at)].ts, window)
     elif rules.structure == _VALUED:
-        age_groups.grow_older(memory, now, _window(rules, side) + 1)
-        at, priority = age_groups.lowest(memory)
-        importance = np.float64(memory.slots[nth(at)].priority)
+        grow_older(memory, now)
+        priority, importance, at = age_groups.lowest(memory)
     elif rules.structure == _DECAY:
         lost = _lost(rules, side, now)
         at = decay.least(memory, lost)
@@ -83,9 +84,29 @@ def _least(
 
 
 @kernel
+def _are_equal(one: Rank, other: Rank) -> bool:
+    """Return whether two ranks under `yield` differ by arrival at most."""
+    return bool(
+        one.value == other.value
+        and one.priority == other.priority
+        and one.importance == other.importance
+    )
+
+
+@kernel
+def _newest(memory: Memory, rank: Rank, now: Integer) -> Rank:
+    """Return the least rank under `yield` of the newest that has it (`age_groups.lowest`)."""
+    slot = memory.slots[nth(age_groups.newest_lowest(memory, now))]
+    return Rank(
+        rank.value, rank.priority, rank.importance, rank.m, np.int64(slot.ts), rank.side,
+        np.int64(slot.seq),
+    )  # fmt: skip
+
+
+@kernel
 def _drop(
     rules: ReplayRules, memory: Memory, opposite: Memory, keys: Records, partners: KeyLinks | None,
-    side: Integer, at: Integer,
+    side: Integer, at: Integer, now: Integer,
 ) -> None:  # fmt: skip
     """Drop a side's resident of least rank, as `_least` has just found it."""
     if rules.structure == _KEYED:
@@ -95,7 +116,8 @@ def _drop(
     if rules.structure == _AGED:
         arrival_log.forget(memory, at)
     elif rules.structure == _VALUED:
-        age_groups.leave(memory, at)
+        at = age_groups.newest_lowest(memory, now)
+        age_groups.leave(memory, at, now)
     elif rules.structure == _DECAY:
         decay.take_out(memory, at)
     else:
@@ -235,6 +257,8 @@ def _admit(
             slot, least = _least(rules, opposite, keys, 1 - side, now)
             if pool.calibrated:
                 least = _across(pool, least, other_count, now)
+            if newest_first and at != NONE and _are_equal(least, lowest):
+                lowest, least = _newest(memory, lowest, now), _newest(opposite, least, now)
             if ranks_below(newest_first, least, lowest):
                 at, from_opposite = slot, True
         if at == NONE:
@@ -242,7 +266,7 @@ def _admit(
                 keyed.touch_partners(opposite, keys, partners, side, key)
             return
         if from_opposite:
-            _drop(rules, opposite, memory, keys, theirs, 1 - side, at)
+            _drop(rules, opposite, memory, keys, theirs, 1 - side, at, now)
         elif rules.structure in (_STATIC, _DECAY):
             at = _replace(
                 rules, memory, keys, side, at, key, now, row, seq, importance, m, priority
@@ -250,7 +274,7 @@ def _admit(
             note_class(pool, rules, memory, side, at, now)
             return
         else:
-            _drop(rules, memory, opposite, keys, partners, side, at)
+            _drop(rules, memory, opposite, keys, partners, side, at, now)
     at = _put(rules, memory, keys, side, key, now, row, seq, importance, m, priority, draw)
     note_class(pool, rules, memory, side, at, now)
 

@@ -89,6 +89,37 @@ def build(minima: Ints, base: Integer, size: Integer) -> None:
 
 
 @outlined
+def first_below(
+    minima: Ints, base: Integer, size: Integer, begin: Integer, end: Integer, bound: Integer
+) -> Integer:
+    """Return where the first number of a range below a bound is; NONE if there is none.
+
+    O(log (end - begin)): up while whole nodes have none, then down in the first that has one.
+    """
+    level, at = np.int64(0), begin
+    own_base, own_size = base, size
+    while (at << (_SHIFT * level)) < end and minima[nth(own_base + at)] >= bound:
+        at += 1
+        if at & (WIDTH - 1) == 0 and own_size > WIDTH:
+            at >>= _SHIFT
+            own_base += own_size
+            own_size = above(own_size)
+            level += 1
+    if (at << (_SHIFT * level)) >= end:
+        return np.int64(NONE)
+    while level > 0:
+        level -= 1
+        own_base, own_size = base, size
+        for _ in range(level):
+            own_base += own_size
+            own_size = above(own_size)
+        at *= WIDTH
+        while minima[nth(own_base + at)] >= bound:
+            at += 1
+    return at if at < end else np.int64(NONE)
+
+
+@outlined
 def last_least(minima: Ints, base: Integer, size: Integer, begin: Integer, end: Integer) -> Integer:
     """Return where the least number of a range is, the last of equal ones; NONE if there is none.
 

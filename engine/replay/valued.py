@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from engine.policies import yield_
-from engine.replay.age_groups import change_state, close_gaps, enter, grow_older, leave, lowest
+from engine.replay.age_edges import grow_older
+from engine.replay.age_groups import change_state, close_gaps, enter, leave, lowest, newest_lowest
 from engine.replay.layout import CELL, CELL_INTS, CELL_NEXT, CELL_SLOTS, COUNT, LOGGED, Memory
 from engine.replay.memory import insert, remove
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth
@@ -24,12 +25,13 @@ def admit(
     if memory.n[COUNT] >= budget:
         if budget == 0:
             return
-        grow_older(memory, ts, window + 1)
-        at, least = lowest(memory)
+        grow_older(memory, ts)
+        least, least_value, _ = lowest(memory)
         priority = yield_.priority(value, memory.table[0])
-        if priority < least or (priority == least and value <= memory.slots[nth(at)].priority):
+        if priority < least or (priority == least and value <= least_value):
             return
-        leave(memory, at)
+        at = newest_lowest(memory, ts)
+        leave(memory, at, ts)
         remove(memory, keys, side, at)
     put(memory, keys, side, window, key, ts, row, seq, importance, value)
 
@@ -57,6 +59,6 @@ def match(memory: Memory, head: Integer, residents: Integer, now: Integer) -> No
             at = np.int64(memory.links[nth(CELL_INTS * cell + CELL_SLOTS + i)])
             slot = memory.slots[nth(at)]
             if slot.m == 0.0 and slot.ts < now:
-                change_state(memory, at)
+                change_state(memory, at, now)
         held = CELL
         cell = np.int64(memory.links[nth(CELL_INTS * cell + CELL_NEXT)])

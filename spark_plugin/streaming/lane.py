@@ -20,7 +20,7 @@ from spark_plugin.keys import LaneKeys
 from spark_plugin.streaming.feed import OTHER_OPTIONS
 from spark_plugin.worker import Joined, Plan, lane_replay
 
-_MAGIC = b"winnow-state-1\n"
+_MAGIC = b"winnow-state-2\n"
 _CODEC = "lz4"
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.replay.range_minima import NOTHING, WIDTH, build, last_least, put, take, tree_size
+from engine.replay.range_minima import (
+    NOTHING,
+    WIDTH,
+    build,
+    first_below,
+    last_least,
+    put,
+    take,
+    tree_size,
+)
 from engine.runtime.jit import NONE
 
 BASE = 3
@@ -30,6 +39,12 @@ def test_changes_and_ranges_equal_those_of_a_list(places: int, most: int) -> Non
         some = part.size and part.min() < NOTHING
         expected = begin + int(np.flatnonzero(part == part.min())[-1]) if some else NONE
         assert last_least(minima, BASE, places, begin, end) == expected
+        bound = (
+            int(rng.integers(-most, most + 1)) if rng.random() < 0.5 else int(part.min(initial=0))
+        )
+        below = np.flatnonzero(part < bound)
+        expected = begin + int(below[0]) if below.size else NONE
+        assert first_below(minima, BASE, places, begin, end, bound) == expected
     built = np.full(minima.size, NOTHING)
     built[BASE : BASE + places] = numbers
     build(built, BASE, places)

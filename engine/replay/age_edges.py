@@ -1,0 +1,197 @@
+"""Residents grow older: the edges of age buckets move past them, but only when that matters.
+
+When its age passes the edge of a bucket, a tuple stays where it is; the edge moves. Most such
+moves change no group's least: a tuple matters only if it is the least of the group that it leaves,
+or less than all of the group that it enters. So each edge waits for the next such tuple. It is not
+newer than the least of the bucket, for when that leaves, the edge is looked at anyway. Whatever
+passes before it passes unseen, and the edge lags behind, until someone needs to know which places a
+bucket has (`settle`). Of equal values the least that is noted need not be the newest, then.
+
+So the least value of every group is right at any time, and a tuple of a long memory costs few steps
+on its way through the buckets: one of random values is the least of its group once in O(log K)
+edges that it passes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.replay import range_minima
+from engine.replay.age_buckets import (
+    DUE,
+    EDGE,
+    FIRST,
+    LEAST,
+    NEXT,
+    VALUE,
+    note_least,
+    tree,
+    value_at,
+)
+from engine.replay.layout import LOGGED, Memory
+from engine.replay.range_minima import NOTHING
+from engine.runtime.jit import NONE, Integer, kernel, nth, outlined
+
+
+@kernel
+def end_of(memory: Memory, bucket: Integer) -> Integer:
+    """Return the place where the residents of a bucket end."""
+    return memory.n[LOGGED] if bucket == 0 else memory.runs[FIRST, bucket - 1]
+
+
+@outlined
+def set_edges(memory: Memory, lifetime: Integer) -> None:
+    """Find the ages at which buckets are left: least a with ``a * buckets >= (b + 1) * lifetime``.
+
+    Within int64.
+    """
+    buckets = memory.table.size // 2
+    for bucket in range(buckets):
+        rest = -(-(bucket + 1) * (lifetime % buckets) // buckets)
+        memory.runs[EDGE, bucket] = (bucket + 1) * (lifetime // buckets) + rest
+
+
+@kernel
+def wait_for(memory: Memory, group: Integer, place: Integer) -> None:
+    """Have a group's edge wait for its tuple at a place, if that passes before the one awaited."""
+    runs, buckets = memory.runs, memory.table.size // 2
+    bucket = group if group < buckets else group - buckets
+    if bucket == buckets - 1:
+        return  # nothing leaves the last
+    ts, edge = memory.log[nth(place)].ts, runs[EDGE, bucket]
+    due = ts + edge if edge < NOTHING - max(ts, 0) else NOTHING
+    if due < runs[DUE, group] or (due == runs[DUE, group] and place < runs[NEXT, group]):
+        runs[DUE, group] = due
+        runs[NEXT, group] = place
+        runs[EDGE, buckets + 1] = min(runs[EDGE, buckets + 1], due)
+
+
+@kernel
+def _wait_from(memory: Memory, group: Integer, begin: Integer) -> None:
+    """Find the tuple that a group's edge is to wait for: none before `begin`. O(log K)."""
+    runs = memory.runs
+    runs[DUE, group] = NOTHING
+    place = runs[LEAST, group]
+    if place == NONE:
+        return
+    if runs[VALUE, group] < runs[VALUE, group + 1]:
+        place = _first_below(memory, group, begin, place + 1, runs[VALUE, group + 1])
+    wait_for(memory, group, place)
+
+
+@kernel
+def _first_below(
+    memory: Memory, group: Integer, begin: Integer, end: Integer, bound: Integer
+) -> Integer:
+    state = np.int64(group >= memory.table.size // 2)
+    base = tree(memory, state)
+    return range_minima.first_below(memory.minima, base, memory.log.size, begin, end, bound)
+
+
+@outlined
+def wait_all(memory: Memory) -> None:
+    """Find the tuples that all edges are to wait for. O(groups log K)."""
+    buckets = memory.table.size // 2
+    for state in range(2):
+        for bucket in range(buckets - 1):
+            _wait_from(memory, np.int64(bucket + state * buckets), memory.runs[FIRST, bucket])
+
+
+@kernel
+def _edge_at(memory: Memory, bucket: Integer, now: Integer) -> Integer:
+    """Return the first place whose tuple has not left a bucket. O(log of those passed)."""
+    log, edge = memory.log, memory.runs[EDGE, bucket]
+    low, end, step = memory.runs[FIRST, bucket], end_of(memory, bucket), np.int64(1)
+    while low + step <= end and now - log[nth(low + step - 1)].ts >= edge:
+        low += step
+        step *= 2
+    high = min(low + step - 1, end)
+    while low < high:
+        middle = (low + high) >> 1
+        if now - log[nth(middle)].ts >= edge:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@outlined
+def settle(memory: Memory, bucket: Integer, now: Integer) -> None:
+    """Move the edge of a bucket to where it is, after those of younger ones that it would pass."""
+    runs, log = memory.runs, memory.log
+    first = bucket
+    while first > 0:
+        place = runs[FIRST, first - 1]
+        if place == memory.n[LOGGED] or now - log[nth(place)].ts < runs[EDGE, first]:
+            break
+        first -= 1
+    while first <= bucket:
+        runs[FIRST, first] = _edge_at(memory, first, now)
+        first += 1
+
+
+@outlined
+def find_least(memory: Memory, bucket: Integer, state: Integer, now: Integer) -> None:
+    """Find and note the least of a group, as the tuple that was noted has gone. O(log K)."""
+    runs, buckets = memory.runs, memory.table.size // 2
+    group = bucket + state * buckets
+    gone, before, value = runs[LEAST, group], runs[VALUE, group], NOTHING
+    if bucket > 0:
+        settle(memory, bucket - 1, now)
+    if bucket < buckets - 1:
+        settle(memory, bucket, now)
+    place = range_minima.last_least(
+        memory.minima, tree(memory, state), memory.log.size, runs[FIRST, bucket],
+        end_of(memory, bucket),
+    )  # fmt: skip
+    if place != NONE:
+        value = value_at(memory, place, state)
+    note_least(memory, group, place, value)
+    if bucket < buckets - 1:
+        if place == NONE or runs[NEXT, group] == gone:
+            _wait_from(memory, group, max(gone + 1, runs[FIRST, bucket]))
+        else:
+            wait_for(memory, group, place)
+    if bucket > 0 and value != before and runs[DUE, group - 1] != NOTHING:
+        end = min(runs[NEXT, group - 1], runs[LEAST, group - 1])
+        place = _first_below(memory, group - 1, runs[FIRST, bucket - 1], end, value)
+        if place != NONE:
+            wait_for(memory, group - 1, place)
+
+
+@kernel
+def _pass_edge(memory: Memory, bucket: Integer, state: Integer, now: Integer) -> None:
+    """Have the tuples of a group that have passed its edge noted in the next older one."""
+    runs = memory.runs
+    group = bucket + state * (memory.table.size // 2)
+    while runs[DUE, group] <= now:
+        place = runs[NEXT, group]
+        value = value_at(memory, place, state)
+        if value < runs[VALUE, group + 1]:
+            note_least(memory, group + 1, place, value)
+            wait_for(memory, group + 1, place)
+        if place == runs[LEAST, group]:
+            find_least(memory, bucket, state, now)
+        else:
+            _wait_from(memory, group, place + 1)
+
+
+@outlined
+def _pass_edges(memory: Memory, now: Integer) -> None:
+    """Have all that has passed edges noted, from the youngest bucket on."""
+    runs, buckets = memory.runs, memory.table.size // 2
+    for bucket in range(buckets - 1):
+        for state in range(2):
+            if runs[DUE, bucket + state * buckets] <= now:
+                _pass_edge(memory, np.int64(bucket), np.int64(state), now)
+    due = NOTHING
+    for group in range(2 * buckets):
+        due = min(due, runs[DUE, group])
+    runs[EDGE, buckets + 1] = due
+
+
+@kernel
+def grow_older(memory: Memory, now: Integer) -> None:
+    """Have the least of every group right, as its residents' ages are now."""
+    if memory.runs[EDGE, memory.table.size // 2 + 1] <= now:
+        _pass_edges(memory, now)
