@@ -254,7 +254,10 @@ def test_row_groups_outside_are_never_read(tmp_path: Path, monkeypatch: pytest.M
     assert after.aggregates == before.aggregates
 
 
-def test_the_same_seed_gives_the_same_estimate_on_any_executor(tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_estimate_on_any_executor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.jobs.estimate.plan.SMALL", 0)
     places = large(tmp_path)
     runs = [
         winnow.estimate(
@@ -673,7 +676,8 @@ def test_archives_with_next_to_nothing(
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the real archives are not here")
-def test_real_flights(tmp_path: Path) -> None:
+def test_real_flights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.jobs.estimate.plan.SMALL", 0)
     places = {}
     for side, name in (("left", "departures"), ("right", "arrivals")):
         places[side] = tmp_path / f"{side}.parquet"

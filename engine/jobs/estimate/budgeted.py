@@ -34,7 +34,7 @@ from engine.options.budget import EXPECTED, POOLED
 from engine.options.estimate import EstimateOptions
 from engine.report.envelope import memory_report, plain_parameters, window_report
 from engine.runtime.executors import Stages
-from engine.sampling.stretches.interval import Answer
+from engine.sampling.stretches.answers import Answer
 
 
 def estimate_replay(options: EstimateOptions, stages: Stages) -> Estimation:

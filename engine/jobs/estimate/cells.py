@@ -16,12 +16,13 @@ from engine.runtime.jit import Floats, Ints
 from engine.sampling.aggregates import AggregateSpec
 from engine.sampling.aggregates.estimate import in_order
 from engine.sampling.aggregates.layout import GroupIds
+from engine.sampling.stretches.answers import Answer
 from engine.sampling.stretches.foreseen import allowing
 from engine.sampling.stretches.interval import (
     FEWEST,
     FEWEST_POOLED,
-    Answer,
     Cell,
+    Pooled,
     answer,
     residuals,
 )
@@ -32,6 +33,7 @@ from engine.sampling.stretches.needed import (
     Sampled,
 )
 from engine.sampling.stretches.pooled import pooled
+from engine.sampling.stretches.units import units_of
 
 Window: TypeAlias = tuple[int | None, int, int]
 """A window of time, with the places of its first slice and of that after its last."""
@@ -68,13 +70,26 @@ class _Entries(NamedTuple):
     at: Ints
     """Which slice."""
     sums: Floats
-    """(n, 2)."""
+    """(n, 2). Of values, in the unit of their group, and the number of outputs."""
 
     def dense(self, groups: slice, slices: int, picked: Ints) -> Floats:
         """Return the sums of one group, a row a slice: (picked, 2) float64."""
         found = np.zeros((slices, 2))
         found[self.at[groups]] = self.sums[groups]
         return found[picked]
+
+    def largest(self, groups: int) -> Floats:
+        """Return the greatest finite magnitude of the sums of values of each group: (groups,)."""
+        size = np.abs(self.sums[:, 0])
+        found = np.zeros(groups)
+        np.maximum.at(found, self.group, np.where(np.isfinite(size), size, 0.0))
+        return found
+
+    def in_units(self, units: Floats) -> _Entries:
+        """Return them with the values of each group divided by its unit."""
+        sums = self.sums.copy()
+        sums[:, 0] /= units[self.group]
+        return self._replace(sums=sums)
 
 
 def _entries(found: Sequence[Joined], spec: int, ids: GroupIds | None) -> _Entries:
@@ -113,14 +128,19 @@ class Cells:
         self._plan, self._own = plan, own
         self.spec: AggregateSpec = plan.recipe.specs[spec]
         self.ids = GroupIds(list(plan.recipe.kinds[spec])) if grouped and self.spec.by else None
-        self._certain = _entries(own.certain, spec, self.ids)
-        self._by_chance = _entries(own.by_chance, spec, self.ids)
+        both = [_entries(part, spec, self.ids) for part in (own.certain, own.by_chance)]
+        groups = 1 + max(int(part.group.max(initial=0)) for part in both)
+        self._units = units_of(np.maximum(*(part.largest(groups) for part in both)))
+        self._certain, self._by_chance = (part.in_units(self._units) for part in both)
         self._places = [
             np.array([one.place for one in part], np.int64) for part in (own.certain, own.by_chance)
         ]
 
     def cells(self, begin: int, end: int) -> list[tuple[int, Cell]]:
-        """Return the groups with an output in the slices from one place to another."""
+        """Return the groups with an output in the slices from one place to another.
+
+        Their values are in the unit of the group, which `answer` takes out again.
+        """
         certain, by_chance = (
             np.flatnonzero((places >= begin) & (places < end)) for places in self._places
         )
@@ -148,6 +168,11 @@ class Cells:
             )  # fmt: skip
             found.append((group, own))
         return found
+
+    def answer(self, group: int, cell: Cell, level: float, alike: Pooled | None = None) -> Answer:
+        """Return what a cell has; `alike` tells how much slices of all windows differ."""
+        found = answer(cell, level, average=self.spec.function == "avg", pooled=alike)
+        return self._own.told(found.times(float(self._units[group])))
 
     def by_time(self, confidence: float) -> list[Answer]:
         """Return what parts of time have in all groups, each with an interval for itself."""
@@ -192,10 +217,7 @@ class Cells:
             group: pooled(own, average=average, overlap=overlap) if len(own) > 1 else None
             for group, own in by_group.items()
         }
-        return [
-            self._own.told(answer(own, level, average=average, pooled=together[group]))
-            for _, group, own in cells
-        ]
+        return [self.answer(group, own, level, together[group]) for _, group, own in cells]
 
     def _anticipated(
         self, places: Places, cells: Sequence[_Placed], answers: Sequence[Answer]
@@ -205,7 +227,8 @@ class Cells:
         n = self._places[0].size
         every, at, values, units = [], [], [], []
         for number, ((_, group, own), one) in enumerate(zip(cells, answers, strict=True)):
-            known = one.estimate if math.isfinite(one.estimate) else 0.0
+            known = one.estimate / float(self._units[group])
+            known = known if math.isfinite(known) else 0.0
             window = slice(places.begin[number], places.end[number])
             explained = [np.zeros(picked.size) for picked in self._places]
             if average:

@@ -16,8 +16,9 @@ from engine.jobs.estimate.seen import Earlier, Seen
 from engine.jobs.estimate.sliced import Slices
 from engine.runtime.executors import Progress
 from engine.runtime.jit import Floats
+from engine.sampling.stretches.answers import Answer
 from engine.sampling.stretches.design import chances
-from engine.sampling.stretches.interval import FEWEST, Answer
+from engine.sampling.stretches.interval import FEWEST
 from engine.sampling.stretches.needed import Anticipated, draws_needed
 
 PILOT = 24

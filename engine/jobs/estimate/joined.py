@@ -34,7 +34,7 @@ from engine.report.envelope import windows_report
 from engine.runtime.executors import Stages
 from engine.runtime.jit import Floats
 from engine.runtime.streams import SIDES
-from engine.sampling.stretches.interval import Answer, answer
+from engine.sampling.stretches.answers import Answer
 from engine.sampling.stretches.measures import evened
 
 
@@ -181,9 +181,8 @@ class Joining(Estimating):
     def first(self, own: Seen) -> Answer:
         """Return the first aggregate over all of its windows and groups."""
         cells = Cells(self.join, own, 0, grouped=False)
-        [(_, cell)] = cells.cells(0, self.plan.slices)
-        average = cells.spec.function == "avg"
-        return own.told(answer(cell, self.limits.confidence, average=average))
+        [(group, cell)] = cells.cells(0, self.plan.slices)
+        return cells.answer(group, cell, self.limits.confidence)
 
     def by_time(self, own: Seen) -> list[Answer]:
         """Return the first aggregate over its groups, by parts of time."""

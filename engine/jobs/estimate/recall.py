@@ -16,11 +16,13 @@ from engine.jobs.estimate.seen import Earlier, Seen, everything
 from engine.jobs.trial.lead_in import learns
 from engine.report.losses import importance_share, share
 from engine.runtime.jit import Floats, Ints
+from engine.sampling.stretches.answers import Answer
 from engine.sampling.stretches.foreseen import allowing
-from engine.sampling.stretches.interval import Answer, Cell, answer
+from engine.sampling.stretches.interval import Cell, answer
 from engine.sampling.stretches.lead_in import LeftOver, left_over, with_left_over
 from engine.sampling.stretches.needed import Anticipated, Entries, Places, Sampled
 from engine.sampling.stretches.pooled import pooled
+from engine.sampling.stretches.units import unit_of
 
 RECALL, IMPORTANCE_RECALL, OUTPUTS, IMPORTANCE = MEASURES = (
     "recall", "importance_recall", "outputs", "importance",
@@ -265,7 +267,9 @@ class _Part:
         return Cell(values[:n].sum(axis=0), values[n:], self._sizes, self._chance, self._size)
 
     def _answer(self, values: Floats, confidence: float, *, average: bool = False) -> Answer:
-        return self._own.told(answer(self._cell(values), confidence, average=average))
+        units = [unit_of(column) for column in values.T]
+        found = answer(self._cell(values / units), confidence, average=average)
+        return self._own.told(found.times(units[0] / units[1] if average else units[0]))
 
     def _weights(self) -> Floats:
         """Return how many slices each stands for."""

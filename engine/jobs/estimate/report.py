@@ -20,8 +20,9 @@ from engine.options.estimate import AnyEstimate
 from engine.report.envelope import Report, envelope
 from engine.runtime.executors import Stages
 from engine.runtime.short_windows import warn_of_short_windows
+from engine.sampling.stretches.answers import Answer
 from engine.sampling.stretches.design import chances
-from engine.sampling.stretches.interval import FEWEST, Answer
+from engine.sampling.stretches.interval import FEWEST
 
 
 class Estimation(NamedTuple):

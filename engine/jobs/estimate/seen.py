@@ -11,8 +11,8 @@ import numpy as np
 
 from engine.jobs.estimate.sliced import Slices
 from engine.runtime.jit import Floats, Ints
+from engine.sampling.stretches.answers import Answer
 from engine.sampling.stretches.foreseen import Foreseen
-from engine.sampling.stretches.interval import Answer
 
 _SAME = 1e-9
 """Share by which what slices are worth may differ by rounding."""

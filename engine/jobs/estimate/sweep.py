@@ -28,7 +28,7 @@ from engine.runtime.device_choice import ON_CPU
 from engine.runtime.executors import Executor, Progress
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.stretches import density, slices
-from engine.sampling.stretches.interval import Answer
+from engine.sampling.stretches.answers import Answer
 from engine.sampling.stretches.measures import measures_of
 from gpu_kernels.devices import Choice
 

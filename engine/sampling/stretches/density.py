@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.runtime.jit import Floats, Ints
+from engine.sampling.stretches.units import unit_of
 
 _POWER, _CHANCE, _FARTHEST = 10, 1.03, 2.0
 """Power of how many times fewer bytes its keys take than others, beyond what is by chance, and the
@@ -152,5 +153,6 @@ def by_values(rows: Ints, greatest: Floats) -> Floats | None:
     array([0.4, 1.6, 1. ])
     """
     known = np.isfinite(greatest)
+    greatest = greatest / unit_of(greatest)
     mean = float(np.average(greatest[known], weights=rows[known])) if known.any() else 0.0
     return np.where(known, greatest, mean) / mean if mean else None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from engine.sampling.stretches.interval import Answer
+from engine.sampling.stretches.answers import Answer
 
 
 class Foreseen(NamedTuple):

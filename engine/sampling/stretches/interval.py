@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 
 from engine.runtime.jit import Floats
 from engine.sampling.stretches import fieller
+from engine.sampling.stretches.answers import NOT_FINITE, Answer
 from engine.sampling.stretches.quantiles import quantiles
 from engine.sampling.stretches.regression import calibrated
 
@@ -80,37 +81,6 @@ class Cell(NamedTuple):
     def own_sizes(self) -> Floats:
         """(n,) float64. Sizes that totals go with."""
         return self.sizes if self.worth is None else self.worth[0]
-
-
-class Answer(NamedTuple):
-    """An estimate."""
-
-    estimate: float
-    """NaN where there is none."""
-    low: float
-    high: float
-    """`low`, `high`: NaN where there is no interval."""
-    error: float
-    """The standard error; NaN where it is not known."""
-    reason: str | None
-    """Why there is no interval."""
-    apart: float
-    """The variance between neighbours over that between any two slices, at most 1; NaN if not
-    known."""
-    drawn: int
-    """Slices drawn by chance."""
-    dominated: bool = False
-    """Whether one of them outweighs the others."""
-
-    @property
-    def within(self) -> float:
-        """How far the interval reaches relative to the estimate; infinite where there is none."""
-        if self.reason is not None:
-            return np.inf
-        half = max(self.high - self.estimate, self.estimate - self.low)
-        if not half:
-            return 0.0
-        return half / abs(self.estimate) if self.estimate else np.inf
 
 
 class Pooled(NamedTuple):
@@ -223,7 +193,7 @@ def answer(
     elif average and not own.outputs and not cell.certain[1]:
         reason = "no sampled stretch has an output with a value"
     elif not np.isfinite(own.value):
-        reason = "a value or their sum is not finite"
+        reason = NOT_FINITE
     if reason is not None:
         return none._replace(reason=reason)
     if not cell.size:

@@ -18,7 +18,8 @@ import numpy as np
 
 from engine.runtime.jit import Floats
 from engine.runtime.scipy_late import stdtrit
-from engine.sampling.stretches.interval import Answer
+from engine.sampling.stretches.answers import Answer
+from engine.sampling.stretches.units import unit_of
 
 _FEWEST = 4
 """Stretches that are replayed twice, at least, for an interval."""
@@ -65,6 +66,8 @@ def left_over(values: Floats, shorter: Floats, weights: Floats) -> LeftOver:
     1.0
     """
     n, parts = values.shape
+    unit = unit_of(np.concatenate([values, shorter]))
+    values, shorter = values / unit, shorter / unit
     apart = shorter - values
     total = float((weights @ values).sum())
     if not apart.any() or not n:

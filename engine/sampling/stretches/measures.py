@@ -10,6 +10,7 @@ import numpy as np
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.stretches.density import Spread
 from engine.sampling.stretches.slices import fractions
+from engine.sampling.stretches.units import unit_of
 
 _PARTS = 8, 64
 """Parts of a slice in which the pairs that tuples make are added up: at least, and at most where
@@ -147,7 +148,7 @@ class Measures(NamedTuple):
         best = np.zeros(len(SHARES))
         drawn = _mixed(SHARES[:, :, None], [own[places] for own in self[:3]])
         for total in totals.T:
-            squares = (total**2 / (chance * drawn)).sum(axis=1)
+            squares = ((total / unit_of(total)) ** 2 / (chance * drawn)).sum(axis=1)
             if np.isfinite(squares).all() and squares.min() > 0:
                 best += squares / squares.min()
         return SHARES[best.argmin()] if best.any() else self.first

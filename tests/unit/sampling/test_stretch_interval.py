@@ -7,14 +7,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engine.sampling.stretches.answers import Answer
 from engine.sampling.stretches.design import chances, drawn
 from engine.sampling.stretches.foreseen import Foreseen, allowing
-from engine.sampling.stretches.interval import (
-    FEWEST,
-    Answer,
-    Cell,
-    answer,
-)
+from engine.sampling.stretches.interval import FEWEST, Cell, answer
 from engine.sampling.stretches.needed import Anticipated, Entries, Places, Sampled, draws_needed
 
 Floats = NDArray[np.float64]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from engine.sampling.stretches.interval import Answer
+from engine.sampling.stretches.answers import Answer
 from engine.sampling.stretches.lead_in import LeftOver, left_over, with_left_over
 
 ANSWER = Answer(0.5, 0.4, 0.6, 0.05, None, 0.2, 24)

@@ -6,8 +6,9 @@ import naive_estimate
 import numpy as np
 import pytest
 
+from engine.sampling.stretches.answers import Answer
 from engine.sampling.stretches.design import chances, drawn
-from engine.sampling.stretches.interval import Answer, Cell, answer, residuals
+from engine.sampling.stretches.interval import Cell, answer, residuals
 from engine.sampling.stretches.measures import Measures
 
 
