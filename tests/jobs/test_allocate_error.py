@@ -125,6 +125,7 @@ def test_memory_for_an_error_has_that_error(method: str) -> None:
     own = model(method, 3)
     full = float(sum(own.peaks))
     assert own.memory_for(0.0) == full
+    assert own.memory_for(1e-305) >= 0.99 * full
     assert own.memory_for(math.inf) == 0.0
     before = full
     for error in (0.01, 0.03, 0.1, 0.5):

@@ -14,6 +14,8 @@ from engine.runtime.scipy_late import brentq, least_at
 
 UNIFORM, EQ, PPS = "uniform", "eq-cluster", "pps-cluster"
 _PRECISE = 1e-9
+_LEAST = 1e-300
+"""An error that is not above it takes all of the memory."""
 
 
 class Classes(NamedTuple):
@@ -150,7 +152,7 @@ class ErrorModel(NamedTuple):
         needed = [(own.squares if self.method == UNIFORM else own.clusters) for own in self.sides]
         if error >= 1e300 or not full or not any(own.any() for own in needed):
             return 0.0
-        if error <= 0:
+        if error <= _LEAST:
             return full
         if self.method == UNIFORM:
             squares = sum(float(own.squares.sum()) for own in self.sides)
@@ -161,7 +163,7 @@ class ErrorModel(NamedTuple):
         if self.at(full * _PRECISE) < error:
             return full * _PRECISE
         found = brentq(
-            lambda power: log(max(self.at(exp(power)), 1e-300)) - log(error),
+            lambda power: log(max(self.at(exp(power)), _LEAST)) - log(error),
             log(full * _PRECISE),
             log(full * (1 - _PRECISE)),
             rtol=1e-10,
