@@ -36,7 +36,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.runtime.jit import Floats
 from engine.sampling.stretches import fieller
@@ -55,6 +54,7 @@ DOMINANT, MOST = 0.6, 0.8
 _FARTHEST, _LITTLE = 700.0, 1e-300
 _TOO_FEW = "too few stretches were sampled: {}, of {} that are needed"
 _RARE = "{} of the sampled stretches have any such output: {} are needed"
+_ZEROS = "{} of the sampled stretches have such outputs with values other than 0: {} are needed"
 
 
 class Cell(NamedTuple):
@@ -206,18 +206,17 @@ def answer(
     any_two = float(own.part.var(ddof=1))
     apart = min(1.0, float(own.squares.mean()) / any_two) if any_two else 1.0
     found = none._replace(estimate=own.value, apart=apart)
-    some = cell.values[:, 1] != 0
     if few and pooled is not None:
         variance = pooled.of(cell) * own.outputs**2
         variance = max(variance, (variance + float(own.squares.mean())) / 2)
         squares = variance * float(own.rest.sum())
-        reason = _rare(some, n // 2 + 1)
+        reason = _rare(cell.values, n // 2 + 1)
         free = pooled.free
     else:
         squares = float((own.rest * own.squares).sum())
         unlike = (own.part - own.part.mean()) ** 2
         share = float(unlike.max() / max(unlike.sum(), _LITTLE))
-        reason = _doubt(some, share)
+        reason = _doubt(cell.values, share)
         free = None
         found = found._replace(dominated=share > DOMINANT)
     error = own.units * math.sqrt(squares) / n
@@ -257,17 +256,24 @@ def _by_factors(rest: float, error: float, reached: tuple[float, float]) -> tupl
     return rest * (1 - math.exp(-down * reach)), rest * (math.exp(min(up * reach, _FARTHEST)) - 1)
 
 
-def _doubt(some: NDArray[np.bool_], share: float) -> str | None:
+def _doubt(values: Floats, share: float) -> str | None:
     """Return why the variance, of which one slice has a share, is not to be trusted, if so."""
-    if some.size < FEWEST:
-        return _TOO_FEW.format(some.size, FEWEST)
-    dominated = f"one stretch has {100 * share:.0f} % of the variance of all {some.size} sampled"
-    return _rare(some, SOME) or (dominated if share > MOST else None)
+    n = len(values)
+    if n < FEWEST:
+        return _TOO_FEW.format(n, FEWEST)
+    dominated = f"one stretch has {100 * share:.0f} % of the variance of all {n} sampled"
+    return _rare(values, SOME) or (dominated if share > MOST else None)
 
 
-def _rare(some: NDArray[np.bool_], least: int) -> str | None:
-    """Return that too few slices have any output of the cell, if that is so."""
-    return _RARE.format(some.sum(), least) if some.sum() < least else None
+def _rare(values: Floats, least: int) -> str | None:
+    """Return that too few slices have any output of the cell, or any value, if that is so.
+
+    Those without do not vary: where all but a few flags are 0, most samples have none of these.
+    """
+    outputs, other = (int(own.sum()) for own in (values[:, 1] != 0, (values != 0).all(axis=1)))
+    if outputs < least:
+        return _RARE.format(outputs, least)
+    return _ZEROS.format(other, least) if other < least else None
 
 
 def sign_of(cells: Iterable[Cell]) -> int:

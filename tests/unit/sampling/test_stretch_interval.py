@@ -102,6 +102,26 @@ def test_no_interval_without_reason_to_trust_it() -> None:
     )
 
 
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("flags", [0, 4, 5])
+def test_no_interval_of_values_that_are_seldom_other_than_0(flags: int, average: bool) -> None:
+    outputs = np.full(30, 20.0)
+    values = np.where(np.arange(30) % 6 < 1, 1.0, 0.0) * (np.cumsum(np.arange(30) % 6 < 1) <= flags)
+    cell = Cell(
+        np.array([9.0, 100.0]), np.column_stack([values, outputs]), np.ones(30),
+        np.full(30, 0.1), 300.0,
+    )  # fmt: skip
+    found = answer(cell, 0.95, average=average)
+    if flags == 5:
+        assert found.reason is None
+        return
+    assert found.reason is not None
+    assert found.reason == (
+        f"{flags} of the sampled stretches have such outputs with values other than 0: 5 are needed"
+    )
+    assert np.isnan(found.low)
+
+
 def test_averages_have_ends_where_a_normal_number_of_outputs_could_be_none() -> None:
     outputs = np.array([30.0, 0.1, 0.1, 0.1, 30.0, 0.1, 0.1, 0.1, 0.1, 0.1])
     values = 3 * outputs + np.linspace(0, 0.1, 10)
