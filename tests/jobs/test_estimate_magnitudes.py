@@ -59,6 +59,17 @@ def test_what_of_a_group_is_large_leaves_others_their_intervals(tmp_path: Path) 
         assert 9.5 < line["low"] / unit < line["estimate"] / unit < line["high"] / unit < 10.5
 
 
+def test_exact_sums_keep_what_is_small_beside_others(tmp_path: Path) -> None:
+    streams = pa.table({"t": [1, 2, 100, 101], "k": [1, 1, 1, 1], "v": [1e300, 0.0, 1e-300, 1e-20]})
+    given = {**written(tmp_path, [streams, streams], 2), **JOIN}
+    text = "sum(left.v) where left.v < 1 every 50"
+    found = winnow.estimate(**given, aggregates=[text, "sum(left.v) every 50"])
+    assert found.report["how"] == "exact join"
+    small, every = (own.column("estimate").to_pylist() for own in found.aggregates.values())
+    assert small[-1] == every[-1] == pytest.approx(2e-20, rel=1e-15, abs=0)
+    assert every[0] == 2e300
+
+
 def test_importance_recall_does_not_depend_on_units_of_importance(tmp_path: Path) -> None:
     recalls = []
     for unit in (1.0, 2.0**300, 2.0**-600):

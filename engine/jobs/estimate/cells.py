@@ -130,7 +130,9 @@ class Cells:
         self.ids = GroupIds(list(plan.recipe.kinds[spec])) if grouped and self.spec.by else None
         both = [_entries(part, spec, self.ids) for part in (own.certain, own.by_chance)]
         groups = 1 + max(int(part.group.max(initial=0)) for part in both)
-        self._units = units_of(np.maximum(*(part.largest(groups) for part in both)))
+        self._units = np.ones(groups)
+        if not own.whole:  # else nothing is squared
+            self._units = units_of(np.maximum(*(part.largest(groups) for part in both)))
         self._certain, self._by_chance = (part.in_units(self._units) for part in both)
         self._places = [
             np.array([one.place for one in part], np.int64) for part in (own.certain, own.by_chance)
