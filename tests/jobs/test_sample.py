@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -507,3 +509,21 @@ def test_sums_may_be_more_than_float64_holds() -> None:
         own = winnow.sample(one, one, **given | {"memory": memory}, aggregates="avg(left.v)")
         [mean] = own.aggregates["avg(left.v)"].to_pylist()
         assert mean["estimate"] == pytest.approx(1.7e308) == mean["exact"]
+
+
+def test_tables_of_groups_that_are_bytes_are_written_as_text(tmp_path: Path) -> None:
+    own = uuid.UUID(int=7)
+    groups = {
+        "u": pa.array([own.bytes, None], pa.uuid()),
+        "raw": pa.array([b"\xff\x00", b"a"]),
+        "text": pa.array([b"a,b", None]),
+    }
+    stream = pa.table({"t": [1, 2], "k": [1, 2], **groups})
+    winnow.sample(
+        stream, stream, on="k", time="t", window=0, fraction=1, cache=tmp_path / "cache",
+        aggregates="count by left.u, left.raw, right.text", aggregates_out=tmp_path / "tables",
+    )  # fmt: skip
+    with (tmp_path / "tables" / "aggregate-1.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    found = [[row[name] for name in ("left.u", "left.raw", "right.text")] for row in rows]
+    assert found == [[str(own), "ff00", "a,b"], ["", "61", ""]]

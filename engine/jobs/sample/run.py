@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.csv as pc
 
+from engine.archives.families import family
 from engine.archives.moments import windows_timed
 from engine.jobs.frame import Archives, JobLanes, choose_lanes, open_job, prepare_job
 from engine.jobs.output import Output, write_file
@@ -153,9 +154,36 @@ def write_tables(output: Output, tables: Sequence[pa.Table]) -> dict[str, int]:
     for number, table in enumerate(tables, start=1):
         name = f"aggregate-{number}.parquet"
         write_file(output.draft / name, table)
-        pc.write_csv(table, output.whole / f"aggregate-{number}.csv")
+        pc.write_csv(_as_text(table), output.whole / f"aggregate-{number}.csv")
         rows[name] = table.num_rows
     return rows
+
+
+def _as_text(table: pa.Table) -> pa.Table:
+    """Return a table with UUIDs, and columns of bytes some of which are no text, as text has them.
+
+    Of bytes that is hexadecimal digits.
+    """
+    for place, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
+        if family(column.type) != "binary":
+            continue
+        values = column.to_pylist()
+        if column.type == pa.uuid():
+            texts = [None if one is None else str(one) for one in values]
+        elif all(one is None or _is_text(one) for one in values):
+            continue
+        else:
+            texts = [None if one is None else one.hex() for one in values]
+        table = table.set_column(place, name, pa.array(texts, pa.string()))
+    return table
+
+
+def _is_text(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _estimated(
