@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.types as pt
 from rich.console import Console
 from rich.table import Table
 
@@ -14,6 +15,7 @@ from engine.report.charts import Bars, Chart, Lines, Series, clock_of, memory, o
 from engine.report.envelope import Report, instant, spans
 from engine.report.shown import Shown
 from engine.report.tables import number, percent, print_end, rounded, table_of
+from engine.runtime.time_units import instant_text
 
 FIRST = 10
 """Rows of an aggregate that are shown."""
@@ -126,6 +128,25 @@ def _groups(found: pa.Table) -> list[str]:
     return [name for name in found.column_names if "." in name]
 
 
+def _with_moments(found: pa.Table, groups: Sequence[str]) -> pa.Table:
+    """Return the table with times and dates as text: Python has no nanoseconds, nor year 0."""
+    for name in groups:
+        kind, column = found.schema.field(name).type, found.column(name)
+        if not (pt.is_timestamp(kind) or pt.is_date(kind)):
+            continue
+        unit, zone = (kind.unit, kind.tz) if pt.is_timestamp(kind) else ("day", None)
+        whole = column.cast(pa.int64()) if unit != "day" else _days(column)
+        texts = [
+            None if one is None else instant_text(one, unit, zone) for one in whole.to_pylist()
+        ]
+        found = found.set_column(found.column_names.index(name), name, pa.array(texts, pa.string()))
+    return found
+
+
+def _days(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(pa.date32()).cast(pa.int32())
+
+
 def aggregate_table(text: str, found: pa.Table, content: dict[str, Any]) -> Table:
     """Draw the first rows: window, groups, estimate, interval and, where known, what is true."""
     groups = _groups(found)
@@ -136,7 +157,7 @@ def aggregate_table(text: str, found: pa.Table, content: dict[str, Any]) -> Tabl
     table = table_of((*texts, *numbers), title=text, texts=range(len(texts)))
     for column in table.columns[: len(texts)]:
         column.overflow = "fold"
-    for line in found.slice(0, FIRST).to_pylist():
+    for line in _with_moments(found.slice(0, FIRST), groups).to_pylist():
         cells = [_pane(content, line)] if windows else []
         cells += ["" if line[name] is None else str(line[name]) for name in groups]
         interval = _interval(line["low"], line["high"])

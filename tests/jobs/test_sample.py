@@ -527,3 +527,30 @@ def test_tables_of_groups_that_are_bytes_are_written_as_text(tmp_path: Path) -> 
         rows = list(csv.DictReader(file))
     found = [[row[name] for name in ("left.u", "left.raw", "right.text")] for row in rows]
     assert found == [[str(own), "ff00", "a,b"], ["", "61", ""]]
+
+
+@pytest.mark.parametrize("command", ["sample", "estimate"])
+def test_groups_by_nanoseconds_and_far_times_are_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    stream = pa.table(
+        {
+            "t": [1, 2], "k": [1, 1],
+            "fine": pa.array([1_714_550_400_000_000_001, None], pa.timestamp("ns")),
+            "zoned": pa.array([1_714_550_400_500, None], pa.timestamp("ms", "Europe/Berlin")),
+            "far": pa.array([-(2**60), None], pa.timestamp("us")),
+            "day": pa.array([-(2**31), None], pa.int32()).view(pa.date32()),
+        }
+    )  # fmt: skip
+    pq.write_table(stream, tmp_path / "stream.parquet")
+    place = str(tmp_path / "stream.parquet")
+    texts = (f"count by left.{name}" for name in ("fine", "zoned", "far", "day"))
+    given = ["--aggregate=" + text for text in texts]
+    given += ["--fraction=1", f"--cache={tmp_path / 'cache'}"] if command == "sample" else []
+    arguments = ["--left", place, "--right", place, "--on=k", "--time=t", "--window=0", *given]
+    assert main([command, *arguments, "--engine=local"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "2024-05-01 08:00:00.000000001" in shown
+    assert "2024-05-01 10:00:00.500+02:00" in shown
+    assert "-34565-05-17" in shown
+    assert "-5877641-06-23" in shown
