@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypedDict
 from engine.options import deciding, streams, where
 from engine.options.budget import Amount, parse_amount
 from engine.options.command import Command, Given, Group, read_table, values_of
-from engine.options.kinds import NUMBER, Whole
+from engine.options.kinds import NUMBER, Whole, as_text
 from engine.options.named import PARAMETERS
 from engine.options.option import Option
 from engine.options.replay import JobOptions, job_of
@@ -226,10 +226,20 @@ def allocate_of(content: Mapping[str, Any], cache: Place | None = None) -> Alloc
     named = enumerate(joins, 1)
     return AllocateOptions(
         memory,
-        tuple(_join(join, join.get("name", f"join {number}"), cache) for number, join in named),
+        tuple(_join(join, _name(join.get("name"), number), cache) for number, join in named),
         given["metric"],
         given["refine"],
     )
+
+
+def _name(given: object, number: int) -> str:
+    """Return the name of a join, by default its number."""
+    if given is None:
+        return f"join {number}"
+    name = as_text(f"name of join {number}", given)
+    if not name.strip():
+        raise SpecError(f"name of join {number} is {name!r}; give some text, or leave it out")
+    return name
 
 
 def _reached(content: Mapping[str, Any]) -> AbstractContextManager[None]:
