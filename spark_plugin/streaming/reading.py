@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +31,8 @@ PACKED = pa.schema(
 )
 """Columns of packed rows: the group as bytes that tell groups apart, the lane in it, the group
 itself, the side, and the rows (`packed_schema`)."""
+_SMALL_BYTES = 4 << 20
+_HELD_BYTES = 4 * _SMALL_BYTES
 
 
 def row_schema(feed: Feed) -> pa.Schema:
@@ -83,7 +85,8 @@ def _rows(
         columns[field.name] if field.name in columns else pa.nulls(at.size, field.type)
         for field in schema
     ]
-    yield from pa.table(found, schema=schema).combine_chunks().to_batches(PART_ROWS)
+    for batch in pa.table(found, schema=schema).combine_chunks().to_batches(PART_ROWS):
+        yield from small(batch)
 
 
 def _packs(
@@ -106,17 +109,38 @@ def _packs(
     rows = _in_lanes(feed, chunk, found, at).take(pa.array(order)).combine_chunks()
     places, begins = np.unique(place[order], return_index=True)
     cells: list[list[object]] = [[] for _ in PACKED]
+    held = 0
     for number, (begin, end) in zip(places.tolist(), pairwise([*begins, order.size]), strict=True):
         group = groups[number // feed.lanes]
-        for batch in rows.slice(begin, end - begin).to_batches(PART_ROWS):
+        of_lane = rows.slice(begin, end - begin).to_batches(PART_ROWS)
+        for batch in chain.from_iterable(map(small, of_lane)):
+            pack = _copied(batch).serialize().to_pybytes()
             values = (
-                repr(group).encode(), number % feed.lanes, pickle.dumps(group), chunk.side,
-                _copied(batch).serialize().to_pybytes(),
+                repr(group).encode(), number % feed.lanes, pickle.dumps(group), chunk.side, pack
             )  # fmt: skip
             for column, cell in zip(cells, values, strict=True):
                 column.append(cell)
+            held += len(pack)
+            if held > _HELD_BYTES:
+                yield _packed(cells)
+                cells, held = [[] for _ in PACKED], 0
+    if cells[0]:
+        yield _packed(cells)
+
+
+def _packed(cells: list[list[object]]) -> pa.RecordBatch:
     columns = [pa.array(c, field.type) for c, field in zip(cells, PACKED, strict=True)]
-    yield pa.RecordBatch.from_arrays(columns, schema=PACKED)
+    return pa.RecordBatch.from_arrays(columns, schema=PACKED)
+
+
+def small(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield slices of a batch that the JVM holds whole: of a few MiB, unless one row has more."""
+    if batch.nbytes <= _SMALL_BYTES or batch.num_rows < 2:
+        yield batch
+        return
+    half = batch.num_rows // 2
+    yield from small(batch.slice(0, half))
+    yield from small(batch.slice(half))
 
 
 def _in_lanes(feed: Feed, chunk: Chunk, found: Normalised, at: NDArray[np.int64]) -> pa.Table:

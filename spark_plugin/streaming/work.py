@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from engine.lanes.reader import LaneBatch
 from engine.runtime.streams import SIDES, StreamBatch
 from spark_plugin.lanes import KEY, LaneName, key_name
 from spark_plugin.streaming.lane import StreamLane, as_batch
+from spark_plugin.streaming.reading import small
 from spark_plugin.worker import Plan, guessed
 
 PACK, STATE = "rows binary", "lane binary"
@@ -115,8 +117,8 @@ def stateful(task: Task) -> Callable[..., Iterator[Any]]:
         lane = own.lane(name, batch, bytes(state.get[0]) if state.exists else None)
         for part in lane.push(batch):
             table = pa.Table.from_batches([part]).select(own.result.names).cast(own.result)
-            rows = [each.serialize().to_pybytes() for each in table.to_batches()]
-            yield pd.DataFrame({"rows": rows})
+            for each in chain.from_iterable(map(small, table.to_batches())):
+                yield pd.DataFrame({"rows": [each.serialize().to_pybytes()]})
         state.update((lane.state(),))
 
     return run

@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from spark_cases import SETTINGS as SHARED
 from spark_cases import archived, drawn
-from stream_cases import by_hand, micro_batch, parts, planned, same
+from stream_cases import State, by_hand, micro_batch, parts, planned, same
 from thorough import THOROUGH, repeats
 
 from engine.policies import POLICIES
@@ -27,6 +27,7 @@ from spark_plugin.streaming.feed import TimeIndex
 from spark_plugin.streaming.options import parse, parse_speed
 from spark_plugin.streaming.reading import rows_between
 from spark_plugin.streaming.source import Source
+from spark_plugin.streaming.work import stateful
 
 SETTINGS = SHARED | {
     "multiplicative": {"policy": "multiplicative", "combine": "product"},
@@ -134,6 +135,24 @@ def test_a_state_holds_what_the_memories_hold_and_no_more(spark: Any, tmp_path: 
     early = sum(map(len, states.values()))
     micro_batch(ready, states, 400, rows)
     assert sum(map(len, states.values())) < 1.2 * early < 40_000
+
+
+def test_wide_rows_reach_the_jvm_in_small_pieces(spark: Any, tmp_path: Path) -> None:
+    """Packs of 131,072 rows each, whatever their width, ended a JVM of 1 GiB."""
+    rows, most = 3000, 5 << 20
+    side = pa.table(
+        {"t": [0] * rows, "k": range(rows), "i": [1.0] * rows, "p": ["x" * 9000] * rows}
+    )
+    options = {"policy": "recent", "memory": 2 * rows}
+    ready = planned(spark, parts(tmp_path, [side, side], rows), **options)
+    packs = list(rows_between(ready.feed, tuple(ready.index.overlapping(0, 1)), 0, 1))
+    assert max(batch.nbytes for batch in packs) < 5 * most
+    assert max(len(pack.as_py()) for batch in packs for pack in batch["rows"]) < most
+    frame = pa.Table.from_batches(packs).to_pandas()
+    found = list(stateful(ready.task)((b"", 0), iter([frame]), State(None)))
+    sizes = [len(cell) for part in found for cell in part["rows"]]
+    assert sum(sizes) > 2 * 9000 * rows
+    assert max(sizes) < most
 
 
 def test_other_options_do_not_go_on_from_a_state(spark: Any, archives: Path) -> None:
