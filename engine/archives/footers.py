@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,23 +17,40 @@ from engine.archives.source import Archive, read_error
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.storage import reading
 
+_LEAST, _MOST, _MOST_BYTES = 2, 1024, 16 << 20
+_known: dict[tuple[str, int | str], pq.FileMetaData] = {}
+_lock = threading.Lock()
 _NUMBERS = {bool, int, float, Decimal}
 
 
-@lru_cache(maxsize=1024)
-def footer_of(path: str, changed: int | str) -> pq.FileMetaData:
+def footer_of(path: str, changed: int | str, side: str = "") -> pq.FileMetaData:
     """Return the footer of a file; `changed` tells versions of it apart.
 
     Raises
     ------
     InputError
         If it is gone or damaged since its archive was opened.
+
+    Notes
+    -----
+    Those used last are kept, as far as they take `_MOST_BYTES` in their files: nine times as much
+    in memory.
     """
-    try:
-        with reading.parquet_file(path) as file:
-            return file.metadata
-    except (pa.ArrowException, OSError) as error:
-        raise read_error(path, "", changed, error) from error
+    key = path, changed
+    with _lock:
+        found = _known.pop(key, None)
+    if found is None:
+        try:
+            with reading.parquet_file(path) as file:
+                found = file.metadata
+        except (pa.ArrowException, OSError) as error:
+            raise read_error(path, side, changed, error) from error
+    with _lock:
+        _known[key] = found
+        size = sum(footer.serialized_size for footer in _known.values())
+        while len(_known) > _LEAST and (size > _MOST_BYTES or len(_known) > _MOST):
+            size -= _known.pop(next(iter(_known))).serialized_size
+    return found
 
 
 def stored(footer: pq.FileMetaData, columns: Sequence[str]) -> list[int]:

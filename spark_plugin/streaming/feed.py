@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from engine.archives.folders import NONE
+from engine.archives.footers import footer_of
 from engine.archives.normalise import decoded
 from engine.archives.roles import JoinColumns, Roles, zone_of
 from engine.archives.rows import GroupTimes, group_times
@@ -163,7 +164,8 @@ def read(feed: Feed, chunk: Chunk, names: tuple[str, ...]) -> pa.Table:
                 f"the {stream.archive.side} archive: file {file.path} is not the file that the "
                 "stream began with: put that back, or begin again with a new checkpoint"
             )
-        with reading.parquet_file(file.path) as source:
+        footer = footer_of(file.path, file.changed, stream.archive.side)
+        with reading.parquet_file(file.path, metadata=footer) as source:
             table = source.read_row_group(chunk.group, columns=list(names)).select(names)
         kinds = pa.schema([stream.kinds.field(name) for name in names])
         return decoded(table).cast(kinds, safe=False)
@@ -270,23 +272,29 @@ class TimeIndex:
 
         Notes
         -----
-        Reads the time columns of as few row groups as possible. Memory: `rows` times, and those of
-        one row group.
+        Reads the time columns of as few row groups as possible. Memory: `rows` times and an
+        eighth, and those of one row group.
         """
-        least = np.empty(0, np.int64)  # the first rows + 1 times
+        found: list[NDArray[np.int64]] = []
+        size, last = 0, end  # of `found`, which has the first `rows` + 1 times if last < end
+        most = rows  # times are compared whenever there are an eighth more
         for i in np.flatnonzero((self._high >= begin) & (self._low < end)):
-            if least.size > rows and self._low[i] > least[rows]:
+            if self._low[i] >= last:
                 break
             ts = times_of(self._feed, self._chunks[i])
-            least = _least(np.concatenate([least, ts[(ts >= begin) & (ts < end)]]), rows + 1)
-        if least.size <= rows:
+            found.append(ts[(ts >= begin) & (ts < last)])
+            size += found[-1].size
+            if size > most:
+                found = [_least(found, rows + 1)]
+                size, last = rows + 1, int(found[0].max())
+                most = size + rows // 8
+        if size <= rows:
             return end
-        last = int(least[rows])
-        return last if last > int(least[0]) else last + 1
+        least = _least(found, rows + 1)
+        last = int(least.max())
+        return last if last > int(least.min()) else last + 1
 
 
-def _least(values: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Return the `count` least values, ascending; all if there are no more."""
-    if values.size > count:
-        values = np.partition(values, count - 1)[:count]
-    return np.sort(values)
+def _least(parts: list[NDArray[np.int64]], count: int) -> NDArray[np.int64]:
+    """Return the `count` least of values, of which there are as many."""
+    return np.partition(np.concatenate(parts), count - 1)[:count]

@@ -20,6 +20,7 @@ from thorough import THOROUGH, repeats
 
 from engine.policies import POLICIES
 from engine.runtime.errors import InputError, SpecError, WinnowError
+from spark_plugin.streaming import feed as feed_module
 from spark_plugin.streaming import lane as lane_module
 from spark_plugin.streaming import replay
 from spark_plugin.streaming import source as source_module
@@ -266,6 +267,47 @@ def test_the_index_reads_no_more_than_tells(archives: Path) -> None:
         read = sum(batch.num_rows for batch in rows_between(feed, chunks, begin, end))
         ts = [pq.read_table(archives / side)["t"].to_numpy() for side in ("left", "right")]
         assert read == sum(int(((own >= begin) & (own < end)).sum()) for own in ts)
+
+
+def test_many_row_groups_take_time_in_proportion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A footer is parsed once, not once a row group; times are compared in wholes."""
+    rng = np.random.default_rng(4)
+    sides = [pa.table({"t": rng.permutation(300)}) for _ in range(2)]
+    feed = parse_of(parts(tmp_path, sides, 1))
+    parsed, compared = [], []
+    given, least = feed_module.reading.parquet_file, np.partition
+
+    def opened(path: Any, **options: Any) -> Any:
+        parsed.extend([path] * ("metadata" not in options))
+        return given(path, **options)
+
+    def fewest(*arguments: Any) -> Any:
+        compared.append(arguments)
+        return least(*arguments)
+
+    monkeypatch.setattr(feed_module.reading, "parquet_file", opened)
+    monkeypatch.setattr(np, "partition", fewest)
+    index = TimeIndex(feed)
+    assert index.until(0, 300, 400) == 200
+    assert sum(b.num_rows for b in rows_between(feed, tuple(index.overlapping(0, 300)), 0, 9)) == 18
+    assert len(parsed) <= 2 * 6  # two sides of three files: by the index, and by what reads rows
+    assert len(compared) < 12
+
+
+def test_a_micro_batch_ends_before_the_instant_that_is_too_much(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    sides = [pa.table({"t": rng.integers(0, 60, 200)}) for _ in range(2)]
+    index = TimeIndex(parse_of(parts(tmp_path, sides, 9)))
+    both = np.sort(np.concatenate([side["t"].to_numpy() for side in sides]))
+    for rows in range(1, 420, 7):
+        for begin, end in ((0, 60), (7, 40), (30, 31)):
+            within = both[(both >= begin) & (both < end)]
+            expected = end
+            if within.size > rows:
+                expected = max(int(within[rows]), int(within[0]) + 1)
+            assert index.until(begin, end, rows) == expected
 
 
 @pytest.mark.parametrize(
