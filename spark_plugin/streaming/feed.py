@@ -141,6 +141,8 @@ def times_of(feed: Feed, chunk: Chunk) -> NDArray[np.int64]:
     """
     time = feed.streams[chunk.side].roles.time
     column = read(feed, chunk, (time,)).column(0)
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.uint64())  # which Spark has as decimals
     ts, faults = ticks(column, feed.columns.unit, zoned=feed.columns.zoned)
     if faults.any():
         at = int(np.flatnonzero(faults)[0])

@@ -296,6 +296,13 @@ def test_many_row_groups_take_time_in_proportion(
     assert len(compared) < 12
 
 
+def test_unsigned_times_are_read_as_they_are(tmp_path: Path) -> None:
+    side = pa.table({"t": pa.array([3, 1, 2**61], pa.uint64())})
+    reader = stream(parts(tmp_path, [side, side], 1), rows_per_batch=3)
+    assert batches(reader) == [(1, 3), (3, 2**61), (2**61, 2**61 + 1)]
+    assert rows_in(reader, 1, 4) == [("left", 1), ("right", 1), ("left", 0), ("right", 0)]
+
+
 def test_a_micro_batch_ends_before_the_instant_that_is_too_much(tmp_path: Path) -> None:
     rng = np.random.default_rng(6)
     sides = [pa.table({"t": rng.integers(0, 60, 200)}) for _ in range(2)]
