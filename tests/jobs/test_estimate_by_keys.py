@@ -14,6 +14,8 @@ from estimate_cases import assert_exact, streams
 from thorough import guarded
 
 import winnow
+from engine.archives.roles import JoinColumns, Roles
+from engine.archives.source import open_archive
 from engine.jobs.estimate import scan, universe
 from engine.runtime.errors import InputError
 from engine.runtime.executors import SerialExecutor, ThreadExecutor
@@ -48,6 +50,39 @@ def crowd(rows: int = 40_000, keys: int = 3000, hot: float = 0.0) -> list[pa.Tab
                       "v": rng.normal(10, 3, rows) + (key % 5), "g": key % 3})
         )  # fmt: skip
     return tables
+
+
+class Counted:
+    """A footer that counts how often its row groups are looked at."""
+
+    def __init__(self, footer: pq.FileMetaData) -> None:
+        self.footer, self.looks = footer, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.footer, name)
+
+    def row_group(self, at: int) -> pq.RowGroupMetaData:
+        """Return a row group's."""
+        self.looks += 1
+        return self.footer.row_group(at)
+
+
+def test_parts_of_many_row_groups_are_found_in_one_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """20,000 row groups took minutes: each was counted again with each that follows."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"t": range(300), "k": range(300)}), path, row_group_size=1)
+    footer = Counted(pq.ParquetFile(path).metadata)
+    monkeypatch.setattr(scan, "footer_of", lambda *_: footer)
+    monkeypatch.setattr(scan, "_ROWS", 120)
+    archive = open_archive(str(path), "left")
+    joined = JoinColumns("tick", False, (pa.int64(),), ())
+    parts = scan.sources_of(archive, 0, Roles(("k",), "t"), joined, (), quarantine=False)
+    assert [own.row_groups for own in parts] == [120, 120, 60]
+    spans = [span for own in parts if own.groups for span in own.groups.rows]
+    assert spans == [(at, at + 1) for at in range(300)]
+    assert footer.looks <= 300 * 4
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])

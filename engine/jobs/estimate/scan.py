@@ -69,12 +69,15 @@ def sources_of(
         wanted = [stored(footer, names) for names in ((*roles.columns, *columns), roles.on)]
         begin = first
         run: list[int] = []
+        rows = [0]
+        held = 0
         for number in range(footer.num_row_groups):
             run.append(number)
-            rows = sum(footer.row_group(at).num_rows for at in run)
-            if rows < _ROWS and number + 1 < footer.num_row_groups:
+            rows.append(footer.row_group(number).num_rows)
+            held += rows[-1]
+            if held < _ROWS and number + 1 < footer.num_row_groups:
                 continue
-            ends = np.cumsum([0, *(footer.row_group(at).num_rows for at in run)]) + first
+            ends = np.cumsum(rows) + first
             groups = FileGroups(
                 file.path, file.name, file.changed, tuple(run),
                 tuple(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)), begin,
@@ -85,7 +88,7 @@ def sources_of(
                 for one in wanted
             ]
             found.append(Source(side, own, groups, *common, sizes[0], sizes[1], len(run)))
-            first, run = int(ends[-1]), []
+            first, run, rows, held = int(ends[-1]), [], [0], 0
     return found
 
 
