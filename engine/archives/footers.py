@@ -19,6 +19,8 @@ from engine.runtime.storage import reading
 
 _LEAST, _MOST, _MOST_BYTES = 2, 1024, 16 << 20
 _known: dict[tuple[str, int | str], pq.FileMetaData] = {}
+_held = [0]
+"""Bytes of the footers in `_known`."""
 _lock = threading.Lock()
 _NUMBERS = {bool, int, float, Decimal}
 
@@ -38,18 +40,20 @@ def footer_of(path: str, changed: int | str, side: str = "") -> pq.FileMetaData:
     """
     key = path, changed
     with _lock:
-        found = _known.pop(key, None)
-    if found is None:
-        try:
-            with reading.parquet_file(path) as file:
-                found = file.metadata
-        except (pa.ArrowException, OSError) as error:
-            raise read_error(path, side, changed, error) from error
+        if key in _known:
+            _known[key] = _known.pop(key)  # the last one used
+            return _known[key]
+    try:
+        with reading.parquet_file(path) as file:
+            found = file.metadata
+    except (pa.ArrowException, OSError) as error:
+        raise read_error(path, side, changed, error) from error
     with _lock:
+        if key not in _known:
+            _held[0] += found.serialized_size
         _known[key] = found
-        size = sum(footer.serialized_size for footer in _known.values())
-        while len(_known) > _LEAST and (size > _MOST_BYTES or len(_known) > _MOST):
-            size -= _known.pop(next(iter(_known))).serialized_size
+        while len(_known) > _LEAST and (_held[0] > _MOST_BYTES or len(_known) > _MOST):
+            _held[0] -= _known.pop(next(iter(_known))).serialized_size
     return found
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from engine.archives import footers
 from engine.archives.footers import footer_of, magnitudes
 from engine.archives.source import open_archive
 from engine.runtime.errors import InputError
@@ -60,3 +61,27 @@ def test_a_file_that_goes_after_its_archive_was_opened_is_told(tmp_path: Path) -
     path.unlink()
     with pytest.raises(InputError, match=r"changed while it was read: it is gone"):
         footer_of(file.path, file.changed)
+
+
+def test_footers_are_kept_up_to_their_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of 1,024 files of 500 columns took 900 MB."""
+    monkeypatch.setattr(footers, "_known", {})
+    monkeypatch.setattr(footers, "_held", [0])
+    parsed = []
+    given = footers.reading.parquet_file
+    monkeypatch.setattr(
+        footers.reading, "parquet_file", lambda path: parsed.append(path) or given(path)
+    )
+    paths = []
+    for i in range(5):
+        paths.append(str(tmp_path / f"{i}.parquet"))
+        pq.write_table(pa.table({"t": [i]}), paths[-1])
+    size = footer_of(paths[0], 0).serialized_size
+    monkeypatch.setattr(footers, "_MOST_BYTES", 3 * size + size // 2)
+    for at in (1, 2, 0, 3, 0, 2, 1):  # 3 drops 1, and 1 drops 3
+        assert footer_of(paths[at], 0).num_rows == 1
+    assert parsed == [paths[at] for at in (0, 1, 2, 3, 1)]
+    assert sum(own.serialized_size for own in footers._known.values()) == footers._held[0]  # noqa: SLF001
+    assert len(footers._known) == 3  # noqa: SLF001
