@@ -46,7 +46,13 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "one side": {"policy": "simpprob", "memory": None, "memory_right": 4, "lanes": 3},
     "uneven": {"policy": "simp", "memory": None, "memory_left": 0, "memory_right": "50%"},
     "yield": {"policy": "yield", "lanes": 2, "estimator": "history", "params": {"sample": 8}},
-    "exact": {"memory": None, "window": None, "window_left": 0, "window_right": 7},
+    "exact": {
+        "policy": None,
+        "memory": None,
+        "window": None,
+        "window_left": 0,
+        "window_right": 7,
+    },  # fmt: skip
 }
 """Of replays that Spark is to make as archives are replayed."""
 
