@@ -52,7 +52,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "window": None,
         "window_left": 0,
         "window_right": 7,
-    },  # fmt: skip
+    },
 }
 """Of replays that Spark is to make as archives are replayed."""
 
