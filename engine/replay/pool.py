@@ -72,13 +72,8 @@ def _class_at(
     if age == 0:
         return np.int64(NONE)
     if rules.structure == _VALUED:
-        return _class_of(
-            pool,
-            side,
-            age_groups.priority_at(memory, np.int64(memory.slots[nth(at)].at), now),
-            0.0,
-            age,
-        )
+        priority = age_groups.priority_at(memory, np.int64(memory.slots[nth(at)].at), now)
+        return _class_of(pool, side, priority, 0.0, age)
     return _recency(age, _lifetime(pool, side)) if by_age else own
 
 
@@ -132,14 +127,15 @@ def _count_residents(
         by_age = i < shared.LEVELS and not pool.by_importance
         aged += memory.by_class[nth(i)] if by_age else 0
         found[i] = 0 if by_age else memory.by_class[nth(i)]
-    at = memory.n[layout.OLDEST]
-    while aged > 0:
+    at = np.int64(0)
+    while aged > 0:  # in the order of slots, which lie one after the other
         slot = memory.slots[nth(at)]
-        own = _class(pool, rules, slot, side, now)
-        if own < shared.LEVELS:
-            found[own] += 1
-            aged -= 1
-        at = np.int64(slot.newer)
+        if slot.seq != NONE:
+            own = _class(pool, rules, slot, side, now)
+            if own < shared.LEVELS:
+                found[own] += 1
+                aged -= 1
+        at += 1
 
 
 @outlined
