@@ -53,12 +53,6 @@ _ordered, _number = kernel(ordered), kernel(number)
 
 
 @kernel
-def buckets_of(memory: Memory) -> Integer:
-    """Return the number of age buckets."""
-    return memory.table.size // 2
-
-
-@kernel
 def tree(memory: Memory, state: Integer) -> Integer:
     """Return where the tree of a state begins."""
     return state * (memory.minima.size // 2)
@@ -68,12 +62,6 @@ def tree(memory: Memory, state: Integer) -> Integer:
 def value_at(memory: Memory, place: Integer, state: Integer) -> Integer:
     """Return the value, in order, of the resident of that state that is logged at a place."""
     return memory.minima[nth(tree(memory, state) + place)]
-
-
-@kernel
-def begin_of(memory: Memory, bucket: Integer) -> Integer:
-    """Return the place where the residents of a bucket begin."""
-    return memory.runs[FIRST, bucket]
 
 
 @kernel
