@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.policies import yield_
 from engine.replay import range_minima
 from engine.replay.age_buckets import (
     EDGE,
@@ -98,8 +99,16 @@ def change_state(memory: Memory, at: Integer, now: Integer) -> None:
 
 
 @kernel
+def priority_of(memory: Memory, at: Integer, now: Integer) -> float:
+    """Return the priority of a resident, by its age now."""
+    slot = memory.slots[nth(at)]
+    group = bucket_of(memory, now - slot.ts) + np.int64(slot.m) * (memory.table.size // 2)
+    return yield_.priority(slot.priority, memory.table[nth(group)])
+
+
+@kernel
 def priority_at(memory: Memory, place: Integer, now: Integer) -> float:
-    """Return the priority of the resident that is logged at a place, by its age now."""
+    """Return the priority of the resident that is logged at a place, as `priority_of` does."""
     state = np.int64(memory.log[nth(place)].jump)  # a resident jumps nowhere: its state is there
     bucket = bucket_of(memory, now - memory.log[nth(place)].ts)
     group = bucket + state * (memory.table.size // 2)

@@ -72,8 +72,7 @@ def _class_at(
     if age == 0:
         return np.int64(NONE)
     if rules.structure == _VALUED:
-        priority = age_groups.priority_at(memory, np.int64(memory.slots[nth(at)].at), now)
-        return _class_of(pool, side, priority, 0.0, age)
+        return _class_of(pool, side, age_groups.priority_of(memory, at, now), 0.0, age)
     return _recency(age, _lifetime(pool, side)) if by_age else own
 
 
