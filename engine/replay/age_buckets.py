@@ -21,12 +21,12 @@ LEAST, VALUE, LOWEST, DUE, NEXT, FIRST, EDGE = range(7)
 and its priority, in order as `ordered` has them. By bucket: the place from which on tuples are in
 it or younger, the age at which they leave it (0: not known yet), and a tick before which none
 leaves it that matters (see `age_edges`). After the last bucket, in `EDGE` a group of the least
-rank (NONE: not known), and in `DUE` the least of the ticks."""
+rank (NONE: not known), then the least of the ticks, and the tick of which all this is so."""
 
 
 def no_groups(buckets: int) -> tuple[Floats, Ints]:
     """Return `Memory.table` and `Memory.runs` without residents."""
-    runs = np.zeros((7, max(3, 2 * buckets)), np.int64)
+    runs = np.zeros((7, max(buckets + 3, 2 * buckets)), np.int64)
     runs[LEAST] = NONE
     runs[[VALUE, LOWEST, DUE]] = NOTHING
     runs[EDGE, buckets], runs[EDGE, buckets + 1] = NONE, NOTHING

@@ -39,13 +39,20 @@ def end_of(memory: Memory, bucket: Integer) -> Integer:
     return memory.n[LOGGED] if bucket == 0 else memory.runs[FIRST, bucket - 1]
 
 
+@kernel
+def as_of(memory: Memory) -> Integer:
+    """Return the tick of which residents have the ages that their groups go by."""
+    return memory.runs[EDGE, memory.table.size // 2 + 2]
+
+
 @outlined
-def set_edges(memory: Memory, lifetime: Integer) -> None:
+def set_edges(memory: Memory, lifetime: Integer, ts: Integer) -> None:
     """Find the ages at which buckets are left: least a with ``a * buckets >= (b + 1) * lifetime``.
 
-    Within int64.
+    Within int64. It is done before the first arrival, at `ts`.
     """
     buckets = memory.table.size // 2
+    memory.runs[EDGE, buckets + 2] = ts
     for bucket in range(buckets):
         rest = -(-(bucket + 1) * (lifetime % buckets) // buckets)
         memory.runs[EDGE, bucket] = (bucket + 1) * (lifetime // buckets) + rest
@@ -74,7 +81,7 @@ def _wait_from(memory: Memory, group: Integer, begin: Integer) -> None:
     place = runs[LEAST, group]
     if place == NONE:
         return
-    if runs[VALUE, group] < runs[VALUE, group + 1]:
+    if begin < place and runs[VALUE, group] < runs[VALUE, group + 1]:
         place = _first_below(memory, group, begin, place + 1, runs[VALUE, group + 1])
     wait_for(memory, group, place)
 
@@ -98,9 +105,9 @@ def wait_all(memory: Memory) -> None:
 
 
 @kernel
-def _edge_at(memory: Memory, bucket: Integer, now: Integer) -> Integer:
+def _edge_at(memory: Memory, bucket: Integer) -> Integer:
     """Return the first place whose tuple has not left a bucket. O(log of those passed)."""
-    log, edge = memory.log, memory.runs[EDGE, bucket]
+    log, edge, now = memory.log, memory.runs[EDGE, bucket], as_of(memory)
     low, end, step = memory.runs[FIRST, bucket], end_of(memory, bucket), np.int64(1)
     while low + step <= end and now - log[nth(low + step - 1)].ts >= edge:
         low += step
@@ -116,9 +123,9 @@ def _edge_at(memory: Memory, bucket: Integer, now: Integer) -> Integer:
 
 
 @outlined
-def settle(memory: Memory, bucket: Integer, now: Integer) -> None:
+def settle(memory: Memory, bucket: Integer) -> None:
     """Move the edge of a bucket to where it is, after those of younger ones that it would pass."""
-    runs, log = memory.runs, memory.log
+    runs, log, now = memory.runs, memory.log, as_of(memory)
     first = bucket
     while first > 0:
         place = runs[FIRST, first - 1]
@@ -126,20 +133,28 @@ def settle(memory: Memory, bucket: Integer, now: Integer) -> None:
             break
         first -= 1
     while first <= bucket:
-        runs[FIRST, first] = _edge_at(memory, first, now)
+        runs[FIRST, first] = _edge_at(memory, first)
         first += 1
 
 
+@kernel
+def settle_if_late(memory: Memory, bucket: Integer) -> None:
+    """Move the edge of a bucket to where it is (`settle`), if it is not there."""
+    edge, place = memory.runs[EDGE, bucket], memory.runs[FIRST, bucket]
+    if place < memory.n[LOGGED] and as_of(memory) - memory.log[nth(place)].ts >= edge:
+        settle(memory, bucket)
+
+
 @outlined
-def find_least(memory: Memory, bucket: Integer, state: Integer, now: Integer) -> None:
+def find_least(memory: Memory, bucket: Integer, state: Integer) -> None:
     """Find and note the least of a group, as the tuple that was noted has gone. O(log K)."""
     runs, buckets = memory.runs, memory.table.size // 2
     group = bucket + state * buckets
     gone, before, value = runs[LEAST, group], runs[VALUE, group], NOTHING
     if bucket > 0:
-        settle(memory, bucket - 1, now)
+        settle_if_late(memory, bucket - 1)
     if bucket < buckets - 1:
-        settle(memory, bucket, now)
+        settle_if_late(memory, bucket)
     place = range_minima.last_least(
         memory.minima, tree(memory, state), memory.log.size, runs[FIRST, bucket],
         end_of(memory, bucket),
@@ -154,9 +169,10 @@ def find_least(memory: Memory, bucket: Integer, state: Integer, now: Integer) ->
             wait_for(memory, group, place)
     if bucket > 0 and value != before and runs[DUE, group - 1] != NOTHING:
         end = min(runs[NEXT, group - 1], runs[LEAST, group - 1])
-        place = _first_below(memory, group - 1, runs[FIRST, bucket - 1], end, value)
-        if place != NONE:
-            wait_for(memory, group - 1, place)
+        if runs[FIRST, bucket - 1] < end:
+            place = _first_below(memory, group - 1, runs[FIRST, bucket - 1], end, value)
+            if place != NONE:
+                wait_for(memory, group - 1, place)
 
 
 @kernel
@@ -171,7 +187,7 @@ def _pass_edge(memory: Memory, bucket: Integer, state: Integer, now: Integer) ->
             note_least(memory, group + 1, place, value)
             wait_for(memory, group + 1, place)
         if place == runs[LEAST, group]:
-            find_least(memory, bucket, state, now)
+            find_least(memory, bucket, state)
         else:
             _wait_from(memory, group, place + 1)
 
@@ -180,18 +196,18 @@ def _pass_edge(memory: Memory, bucket: Integer, state: Integer, now: Integer) ->
 def _pass_edges(memory: Memory, now: Integer) -> None:
     """Have all that has passed edges noted, from the youngest bucket on."""
     runs, buckets = memory.runs, memory.table.size // 2
+    runs[EDGE, buckets + 1] = due = NOTHING
     for bucket in range(buckets - 1):
-        for state in range(2):
-            if runs[DUE, bucket + state * buckets] <= now:
-                _pass_edge(memory, np.int64(bucket), np.int64(state), now)
-    due = NOTHING
-    for group in range(2 * buckets):
-        due = min(due, runs[DUE, group])
-    runs[EDGE, buckets + 1] = due
+        if min(runs[DUE, bucket], runs[DUE, bucket + buckets]) <= now:
+            _pass_edge(memory, np.int64(bucket), np.int64(0), now)
+            _pass_edge(memory, np.int64(bucket), np.int64(1), now)
+        due = min(due, runs[DUE, bucket], runs[DUE, bucket + buckets])
+    runs[EDGE, buckets + 1] = min(runs[EDGE, buckets + 1], due)
 
 
 @kernel
 def grow_older(memory: Memory, now: Integer) -> None:
     """Have the least of every group right, as its residents' ages are now."""
+    memory.runs[EDGE, memory.table.size // 2 + 2] = now
     if memory.runs[EDGE, memory.table.size // 2 + 1] <= now:
         _pass_edges(memory, now)

@@ -24,11 +24,11 @@ from engine.replay.age_buckets import (
     value_at,
 )
 from engine.replay.age_edges import (
+    as_of,
     end_of,
     find_least,
-    grow_older,
     set_edges,
-    settle,
+    settle_if_late,
     wait_all,
     wait_for,
 )
@@ -42,13 +42,12 @@ _ordered, _number = kernel(ordered), kernel(number)
 
 
 @kernel
-def _take(memory: Memory, place: Integer, state: Integer, now: Integer) -> Integer:
+def _take(memory: Memory, place: Integer, state: Integer) -> Integer:
     """Take the tuple at a place out of its group, and return its bucket."""
-    grow_older(memory, now)
-    bucket = bucket_of(memory, now - memory.log[nth(place)].ts)
+    bucket = bucket_of(memory, as_of(memory) - memory.log[nth(place)].ts)
     range_minima.take(memory.minima, tree(memory, state), memory.log.size, place)
     if memory.runs[LEAST, bucket + state * (memory.table.size // 2)] == place:
-        find_least(memory, bucket, state, now)
+        find_least(memory, bucket, state)
     return bucket
 
 
@@ -74,25 +73,25 @@ def enter(memory: Memory, at: Integer, ts: Integer, lifetime: Integer, value: fl
     place = memory.n[LOGGED] - 1
     memory.log[nth(place)].jump = 0
     if memory.runs[EDGE, memory.table.size // 2 - 1] == 0:
-        set_edges(memory, lifetime)
+        set_edges(memory, lifetime, ts)
     _put(memory, place, np.int64(0), np.int64(0), _ordered(value))
 
 
 @kernel
-def leave(memory: Memory, at: Integer, now: Integer) -> None:
+def leave(memory: Memory, at: Integer) -> None:
     """Remove a resident from its group and the log, before its slot is freed."""
     slot = memory.slots[nth(at)]
-    _take(memory, np.int64(slot.at), np.int64(slot.m), now)
+    _take(memory, np.int64(slot.at), np.int64(slot.m))
     forget(memory, at)
 
 
 @kernel
-def change_state(memory: Memory, at: Integer, now: Integer) -> None:
+def change_state(memory: Memory, at: Integer) -> None:
     """Move a resident that has matched for the first time into the group of those."""
     slot = memory.slots[nth(at)]
     place = np.int64(slot.at)
     value = value_at(memory, place, np.int64(0))
-    bucket = _take(memory, place, np.int64(0), now)
+    bucket = _take(memory, place, np.int64(0))
     slot.m = 1.0
     memory.log[nth(place)].jump = 1
     _put(memory, place, bucket, np.int64(1), value)
@@ -130,7 +129,7 @@ def lowest(memory: Memory) -> tuple[float, float, Integer]:
 
 
 @outlined
-def newest_lowest(memory: Memory, now: Integer) -> Integer:
+def newest_lowest(memory: Memory) -> Integer:
     """Return the slot of least rank, by (priority, value, -ts, -row): of equals the newest.
 
     There must be one, and the residents be as old as they are. O(groups + log K).
@@ -143,7 +142,7 @@ def newest_lowest(memory: Memory, now: Integer) -> Integer:
             group = bucket + state * buckets
             if runs[LOWEST, group] == lowest and runs[VALUE, group] == value:
                 if bucket > 0:
-                    settle(memory, np.int64(bucket - 1), now)
+                    settle_if_late(memory, np.int64(bucket - 1))
                 place = range_minima.last_least(
                     memory.minima, tree(memory, np.int64(state)), memory.log.size,
                     runs[FIRST, bucket], end_of(memory, np.int64(bucket)),

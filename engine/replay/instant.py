@@ -56,7 +56,7 @@ def match_count(
 @kernel
 def _leave(
     rules: ReplayRules, memory: Memory, opposite: Memory, keys: Records, partners: KeyLinks | None,
-    side: Integer, at: Integer, now: Integer,
+    side: Integer, at: Integer,
 ) -> None:  # fmt: skip
     """Drop a resident whose time is over."""
     if rules.structure == _KEYED:
@@ -69,7 +69,7 @@ def _leave(
         if rules.structure == _AGED:
             arrival_log.forget(memory, at)
         elif rules.structure == _VALUED:
-            age_groups.leave(memory, at, now)
+            age_groups.leave(memory, at)
         remove(memory, keys, side, at)
 
 
@@ -98,7 +98,7 @@ def expire(
                 memory.n[layout.ENDED] += 1
         if at == NONE:
             break
-        _leave(rules, memory, opposite, keys, partners, side, at, now)
+        _leave(rules, memory, opposite, keys, partners, side, at)
 
 
 @kernel

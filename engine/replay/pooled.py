@@ -94,9 +94,9 @@ def _are_equal(one: Rank, other: Rank) -> bool:
 
 
 @kernel
-def _newest(memory: Memory, rank: Rank, now: Integer) -> Rank:
+def _newest(memory: Memory, rank: Rank) -> Rank:
     """Return the least rank under `yield` of the newest that has it (`age_groups.lowest`)."""
-    slot = memory.slots[nth(age_groups.newest_lowest(memory, now))]
+    slot = memory.slots[nth(age_groups.newest_lowest(memory))]
     return Rank(
         rank.value, rank.priority, rank.importance, rank.m, np.int64(slot.ts), rank.side,
         np.int64(slot.seq),
@@ -106,7 +106,7 @@ def _newest(memory: Memory, rank: Rank, now: Integer) -> Rank:
 @kernel
 def _drop(
     rules: ReplayRules, memory: Memory, opposite: Memory, keys: Records, partners: KeyLinks | None,
-    side: Integer, at: Integer, now: Integer,
+    side: Integer, at: Integer,
 ) -> None:  # fmt: skip
     """Drop a side's resident of least rank, as `_least` has just found it."""
     if rules.structure == _KEYED:
@@ -116,8 +116,8 @@ def _drop(
     if rules.structure == _AGED:
         arrival_log.forget(memory, at)
     elif rules.structure == _VALUED:
-        at = age_groups.newest_lowest(memory, now)
-        age_groups.leave(memory, at, now)
+        at = age_groups.newest_lowest(memory)
+        age_groups.leave(memory, at)
     elif rules.structure == _DECAY:
         decay.take_out(memory, at)
     else:
@@ -258,7 +258,7 @@ def _admit(
             if pool.calibrated:
                 least = _across(pool, least, other_count, now)
             if newest_first and at != NONE and _are_equal(least, lowest):
-                lowest, least = _newest(memory, lowest, now), _newest(opposite, least, now)
+                lowest, least = _newest(memory, lowest), _newest(opposite, least)
             if ranks_below(newest_first, least, lowest):
                 at, from_opposite = slot, True
         if at == NONE:
@@ -266,7 +266,7 @@ def _admit(
                 keyed.touch_partners(opposite, keys, partners, side, key)
             return
         if from_opposite:
-            _drop(rules, opposite, memory, keys, theirs, 1 - side, at, now)
+            _drop(rules, opposite, memory, keys, theirs, 1 - side, at)
         elif rules.structure in (_STATIC, _DECAY):
             at = _replace(
                 rules, memory, keys, side, at, key, now, row, seq, importance, m, priority
@@ -274,7 +274,7 @@ def _admit(
             note_class(pool, rules, memory, side, at, now)
             return
         else:
-            _drop(rules, memory, opposite, keys, partners, side, at, now)
+            _drop(rules, memory, opposite, keys, partners, side, at)
     at = _put(rules, memory, keys, side, key, now, row, seq, importance, m, priority, draw)
     note_class(pool, rules, memory, side, at, now)
 

@@ -30,8 +30,8 @@ def admit(
         priority = yield_.priority(value, memory.table[0])
         if priority < least or (priority == least and value <= least_value):
             return
-        at = newest_lowest(memory, ts)
-        leave(memory, at, ts)
+        at = newest_lowest(memory)
+        leave(memory, at)
         remove(memory, keys, side, at)
     put(memory, keys, side, window, key, ts, row, seq, importance, value)
 
@@ -59,6 +59,6 @@ def match(memory: Memory, head: Integer, residents: Integer, now: Integer) -> No
             at = np.int64(memory.links[nth(CELL_INTS * cell + CELL_SLOTS + i)])
             slot = memory.slots[nth(at)]
             if slot.m == 0.0 and slot.ts < now:
-                change_state(memory, at, now)
+                change_state(memory, at)
         held = CELL
         cell = np.int64(memory.links[nth(CELL_INTS * cell + CELL_NEXT)])

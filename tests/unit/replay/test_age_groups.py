@@ -38,13 +38,13 @@ def step(
     if what == PUT:
         return valued.put(memory, keys, 0, window, 0, now, seq, seq, 1.0, value)
     if what == LEAVE:
-        leave(memory, at, now)
+        leave(memory, at)
         remove(memory, keys, 0, at)
     elif what == MATCH:
-        change_state(memory, at, now)
+        change_state(memory, at)
     else:
         grow_older(memory, now)
-        return newest_lowest(memory, now)
+        return newest_lowest(memory)
     return at
 
 
