@@ -155,10 +155,10 @@ def find_least(memory: Memory, bucket: Integer, state: Integer) -> None:
         settle_if_late(memory, bucket - 1)
     if bucket < buckets - 1:
         settle_if_late(memory, bucket)
-    place = range_minima.last_least(
-        memory.minima, tree(memory, state), memory.log.size, runs[FIRST, bucket],
-        end_of(memory, bucket),
-    )  # fmt: skip
+    place, begin, end = np.int64(NONE), runs[FIRST, bucket], end_of(memory, bucket)
+    if begin < end:
+        base = tree(memory, state)
+        place = range_minima.last_least(memory.minima, base, memory.log.size, begin, end)
     if place != NONE:
         value = value_at(memory, place, state)
     note_least(memory, group, place, value)
@@ -182,6 +182,8 @@ def _pass_edge(memory: Memory, bucket: Integer, state: Integer, now: Integer) ->
     group = bucket + state * (memory.table.size // 2)
     while runs[DUE, group] <= now:
         place = runs[NEXT, group]
+        if runs[FIRST, bucket] <= place < end_of(memory, bucket):
+            runs[FIRST, bucket] = place + 1
         value = value_at(memory, place, state)
         if value < runs[VALUE, group + 1]:
             note_least(memory, group + 1, place, value)
