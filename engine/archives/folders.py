@@ -12,6 +12,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.types as pt
 
+from engine.runtime.columns import beside
 from engine.runtime.errors import InputError
 from engine.runtime.storage.uris import Uri
 
@@ -99,7 +100,9 @@ def in_files(columns: Iterable[str], folders: pa.Schema) -> list[str]:
 
 def completed(table: pa.Table, path: str, columns: Sequence[str], folders: pa.Schema) -> pa.Table:
     """Return columns of a file's rows, of which `table` has those of `in_files`."""
-    for field in folders:
-        if field.name in columns:
-            table = table.append_column(field, pa.repeat(value_in(path, field), table.num_rows))
-    return table.select(columns)
+    found = {
+        field.name: pa.repeat(value_in(path, field), table.num_rows)
+        for field in folders
+        if field.name in columns
+    }
+    return beside(table, pa.table(found)).select(columns)

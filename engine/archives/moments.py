@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
+from engine.runtime.columns import replaced
+
 
 def time_type(unit: str, zone: str | None) -> pa.DataType:
     """Return the type of times in ticks of a unit, with their zone.
@@ -29,11 +31,15 @@ def in_time(ticks: Any, kind: pa.DataType) -> Any:  # noqa: ANN401 - a PyArrow w
 
 def typed_times(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
     """Return a table with columns of ticks, or of the same times, as times of these types."""
-    for name, kind in kinds.items():
-        at = table.schema.get_field_index(name)
-        if at >= 0 and table.schema.field(at).type != kind:
-            table = table.set_column(at, name, in_time(table.column(at), kind))
-    return table
+    places = {name: table.schema.get_field_index(name) for name in kinds}
+    return replaced(
+        table,
+        {
+            at: in_time(table.column(at), kinds[name])
+            for name, at in places.items()
+            if at >= 0 and table.schema.field(at).type != kinds[name]
+        },
+    )
 
 
 def in_ticks(table: pa.Table, name: str, unit: str) -> pa.Table:

@@ -17,6 +17,7 @@ from engine.archives.families import plain_type
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import Part
 from engine.archives.ticks import FAULTS, Faults, importances, reason, ticks
+from engine.runtime.columns import replaced
 from engine.runtime.errors import InputError
 from engine.runtime.jit import Floats, Ints
 
@@ -108,13 +109,13 @@ def decoded(table: pa.Table) -> pa.Table:
     Types become those of `engine.archives.families.plain_type`. That a column has no nulls is left
     unsaid, as that may differ, too.
     """
+    found = {}
     for at, part in enumerate(table.schema):
         kind = plain_type(part.type)
         if kind != part.type or not part.nullable:
             column = table.column(at)
-            column = column if kind == part.type else pc.cast(column, kind)
-            table = table.set_column(at, pa.field(part.name, column.type), column)
-    return table
+            found[at] = column if kind == part.type else pc.cast(column, kind)
+    return replaced(table, found)
 
 
 def measured(table: pa.Table, roles: Roles, columns: JoinColumns) -> tuple[Ints, Floats, Faults]:

@@ -15,6 +15,7 @@ from engine.archives.families import UNIT_DIGITS
 from engine.archives.folders import completed, in_files
 from engine.archives.source import Archive, read_error
 from engine.archives.texts import SpoolTask, as_text, spool
+from engine.runtime.columns import replaced
 from engine.runtime.storage import reading
 from engine.runtime.storage.uris import Uri
 
@@ -254,16 +255,16 @@ def restored(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
 
     Dictionaries lose their order, which is not known any more.
     """
+    found = {}
     for at, field in enumerate(table.schema):
         kind = kinds.get(field.name, field.type)
         if kind != field.type:
             own = table.column(at)
             if pt.is_null(kind):  # to which Arrow casts nothing
-                own = pa.chunked_array([pa.nulls(len(own))])
+                found[at] = pa.chunked_array([pa.nulls(len(own))])
             else:
-                own = encoded(own, kind) if pt.is_dictionary(kind) else own.cast(kind)
-            table = table.set_column(at, field.name, own)
-    return table
+                found[at] = encoded(own, kind) if pt.is_dictionary(kind) else own.cast(kind)
+    return replaced(table, found)
 
 
 def encoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -277,8 +278,9 @@ def encoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 def nulls_coded(table: pa.Table) -> pa.Table:
     """Return a table whose dictionaries hold no nulls, which Arrow does not write."""
+    found = {}
     for at, field in enumerate(table.schema):
         column = table.column(at)
         if pt.is_dictionary(field.type) and any(c.dictionary.null_count for c in column.chunks):
-            table = table.set_column(at, field.name, encoded(column, field.type))
-    return table
+            found[at] = encoded(column, field.type)
+    return replaced(table, found)

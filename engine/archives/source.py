@@ -15,6 +15,7 @@ from engine.archives.finding import ENDINGS, paths_of
 from engine.archives.folders import NONE, folder_columns
 from engine.archives.readers import format_of
 from engine.archives.text_schemas import reconciled
+from engine.runtime.columns import first_repeated
 from engine.runtime.errors import InputError
 from engine.runtime.storage import reading
 from engine.runtime.storage.uris import Uri, source_of
@@ -191,10 +192,10 @@ def _looked_at(path: str, side: str) -> tuple[ArchiveFile, pa.Schema]:
             schema, footer = file.schema_arrow.remove_metadata(), file.metadata
     except (pa.ArrowException, OSError) as error:
         raise InputError(unreadable(path, side, error)) from error
-    repeated = sorted({name for name in schema.names if schema.names.count(name) > 1})
-    if repeated:
+    repeated = first_repeated(schema.names)
+    if repeated is not None:
         raise InputError(
-            f"the {side} archive: file {path} has more than one column {repeated[0]}: rename one"
+            f"the {side} archive: file {path} has more than one column {repeated}: rename one"
         )
     return ArchiveFile(path, footer.num_rows, *state, group_sizes(footer)), schema
 

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from engine.runtime.columns import replaced
+
 WIDE, MOST_DIGITS = 38, 76
 """Digits of decimals of 128 and of 256 bits."""
 
@@ -82,11 +84,12 @@ def storable(table: pa.Table) -> pa.Table:
     pyarrow.ArrowTypeError
         If Arrow can make no plain column of one.
     """
+    found = {}
     for at, field in enumerate(storable_schema(table.schema)):
         column = table.column(at)
         if column.type != field.type:
-            table = table.set_column(at, field.name, _plain(field.name, column, field.type))
-    return table
+            found[at] = _plain(field.name, column, field.type)
+    return replaced(table, found)
 
 
 def _plain(name: str, column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from engine.archives.readers import NAMES, NULLS, UNEXPECTED, dialect, format_of, opened, rounded
+from engine.runtime.columns import first_repeated, replaced
 from engine.runtime.errors import InputError, OutputError
 from engine.runtime.storage import reading
 from engine.runtime.storage.disk import full_disk_reported, scratch_home
@@ -94,19 +95,21 @@ def first_schema(path: str, side: str) -> pa.Schema:
             return reader.schema
 
     schema = _readable(path, side, read)
-    for name in schema.names:
-        if schema.names.count(name) > 1:
-            raise InputError(
-                f"the {side} archive: file {path} has more than one column {name}: rename one"
-            )
+    repeated = first_repeated(schema.names)
+    if repeated is not None:
+        raise InputError(
+            f"the {side} archive: file {path} has more than one column {repeated}: rename one"
+        )
     numbers = [own.name for own in schema if own.type in (pa.int64(), pa.float64())]
     if numbers and format_of(path) == "csv":
-        cells = _first_block(path, side, numbers)
-        for name in numbers:
-            at, own = schema.get_field_index(name), cells.column(name)
-            integers = schema.field(at).type == pa.int64()
-            if _zero_led(own) is not None if integers else _all_whole(own):
-                schema = schema.set(at, pa.field(name, pa.string()))
+        cells, fields = _first_block(path, side, numbers), list(schema)
+        for at, field in enumerate(schema):
+            if field.type not in (pa.int64(), pa.float64()):
+                continue
+            own = cells.column(field.name)
+            if _zero_led(own) is not None if field.type == pa.int64() else _all_whole(own):
+                fields[at] = pa.field(field.name, pa.string())
+        schema = pa.schema(fields, schema.metadata)
     if format_of(path) == "json":
         for name, cell in _readable(path, side, lambda: [*rounded(path, schema)]):
             warn(
@@ -227,16 +230,17 @@ def _copy(task: SpoolTask, types: dict[str, pa.DataType], *, strict: bool) -> No
     ):
         for batch in reader:
             table = pa.Table.from_batches([batch]).select(schema.names)
-            for name in whole:
-                table = _with(table, name, _integers(task, name, table.column(name)))
+            found = {name: _integers(task, name, table.column(name)) for name in whole}
             for name in with_commas:
-                table = _with(table, name, pc.replace_substring(table.column(name), ",", "."))
+                found[name] = pc.replace_substring(table.column(name), ",", ".")
+            table = _with(table, found)
             writer.write_table(_empty_as_null(table) if of_cells else table)
 
 
-def _with(table: pa.Table, name: str, cells: pa.ChunkedArray) -> pa.Table:
-    """Return a table with other cells in a column."""
-    return table.set_column(table.schema.get_field_index(name), name, cells)
+def _with(table: pa.Table, cells: dict[str, pa.ChunkedArray]) -> pa.Table:
+    """Return a table with other cells in some columns."""
+    places = {name: at for at, name in enumerate(table.column_names)}
+    return replaced(table, {places[name]: own for name, own in cells.items()})
 
 
 def _integers(task: SpoolTask, name: str, cells: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -260,21 +264,20 @@ def _integers(task: SpoolTask, name: str, cells: pa.ChunkedArray) -> pa.ChunkedA
 
 def _empty_as_null(table: pa.Table) -> pa.Table:
     """Make empty text cells null, as an empty cell of a number is."""
-    for field in table.schema:
+    found = {}
+    for at, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
-            cells = table.column(field.name)
+            cells = table.column(at)
             empty = pc.equal(pc.binary_length(cells), 0)
             if pc.any(empty).as_py():
-                table = _with(table, field.name, pc.if_else(empty, _NO_TEXT, cells))
-    return table
+                found[at] = pc.if_else(empty, _NO_TEXT, cells)
+    return replaced(table, found)
 
 
 def as_text(table: pa.Table, names: tuple[str, ...]) -> pa.Table:
     """Return a table with the named columns, of those it has, as text."""
-    for name in names:
-        if name in table.column_names:
-            table = _with(table, name, pc.cast(table.column(name), pa.string()))
-    return table
+    own = [name for name in names if name in table.column_names]
+    return _with(table, {name: pc.cast(table.column(name), pa.string()) for name in own})
 
 
 def _cell_message(task: SpoolTask, name: str, kind: pa.DataType, error: BaseException) -> str:

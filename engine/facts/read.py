@@ -19,6 +19,7 @@ from engine.facts.faults import EMPTY, complain, rejected_rows
 from engine.facts.relation import BEFORE, NEVER, Facts, order_by
 from engine.facts.roles import FactColumns, FactRoles, is_direct
 from engine.facts.validity import Cells, change_cells, interval_cells
+from engine.runtime.columns import first_repeated
 from engine.runtime.errors import InputError, chosen
 from engine.runtime.jit import Ints
 from engine.runtime.storage.disk import scratch_folder
@@ -74,10 +75,9 @@ def table_archive(table: pa.Table, side: str) -> Archive:
     InputError
         If two columns share a name.
     """
-    names = table.schema.names
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"the {side} table has more than one column {name}: rename one")
+    repeated = first_repeated(table.schema.names)
+    if repeated is not None:
+        raise InputError(f"the {side} table has more than one column {repeated}: rename one")
     return Archive(TABLE, side, "parquet", (), table.schema.remove_metadata())
 
 

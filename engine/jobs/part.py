@@ -131,13 +131,6 @@ class FactColumns:
         self.payload = file.payload() if payload else pa.table({})
 
 
-def beside(table: pa.Table, columns: pa.Table) -> pa.Table:
-    """Return a table with the columns of another after its own."""
-    for name in columns.column_names:
-        table = table.append_column(name, columns.column(name))
-    return table
-
-
 class Written(Protocol):
     """What a lane wrote."""
 
@@ -200,12 +193,13 @@ def reported(results: Iterable[tuple[str | None, int]]) -> dict[str, int]:
 
 def _empty_schema(prepared: Prepared, archives: Sequence[Archive]) -> pa.Schema:
     """Return the schema of an output with no rows."""
-    schema = IDS
+    fields = list(IDS)
     if prepared.facts is not None:
-        schema = schema.insert(2, pa.field("fact_row", pa.int64()))
+        fields.insert(2, pa.field("fact_row", pa.int64()))
     if prepared.payload:
-        for archive in archives:
-            for column in archive.schema:
-                name = f"{archive.side}_{column.name}"
-                schema = schema.append(pa.field(name, plain_type(column.type)))
-    return schema
+        fields += [
+            pa.field(f"{archive.side}_{column.name}", plain_type(column.type))
+            for archive in archives
+            for column in archive.schema
+        ]
+    return pa.schema(fields)

@@ -15,6 +15,7 @@ from engine.report.charts import Bars, Chart, Lines, Series, clock_of, memory, o
 from engine.report.envelope import Report, instant, spans
 from engine.report.shown import Shown
 from engine.report.tables import number, percent, print_end, rounded, table_of
+from engine.runtime.columns import replaced
 from engine.runtime.time_units import instant_text
 
 FIRST = 10
@@ -130,6 +131,7 @@ def _groups(found: pa.Table) -> list[str]:
 
 def _with_moments(found: pa.Table, groups: Sequence[str]) -> pa.Table:
     """Return the table with times and dates as text: Python has no nanoseconds, nor year 0."""
+    shown = {}
     for name in groups:
         kind, column = found.schema.field(name).type, found.column(name)
         if not (pt.is_timestamp(kind) or pt.is_date(kind)):
@@ -139,8 +141,8 @@ def _with_moments(found: pa.Table, groups: Sequence[str]) -> pa.Table:
         texts = [
             None if one is None else instant_text(one, unit, zone) for one in whole.to_pylist()
         ]
-        found = found.set_column(found.column_names.index(name), name, pa.array(texts, pa.string()))
-    return found
+        shown[found.column_names.index(name)] = pa.array(texts, pa.string())
+    return replaced(found, shown)
 
 
 def _days(column: pa.ChunkedArray) -> pa.ChunkedArray:

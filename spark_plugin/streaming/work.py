@@ -17,6 +17,7 @@ from pyspark import cloudpickle
 from engine.archives.canonical import direct_codes
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneBatch
+from engine.runtime.columns import beside
 from engine.runtime.streams import SIDES, StreamBatch
 from spark_plugin.lanes import KEY, LaneName, key_name
 from spark_plugin.streaming.lane import StreamLane, as_batch
@@ -85,8 +86,8 @@ class Task:
         if layout.direct:
             code = direct_codes(keys[0])
         else:
-            for i, values in enumerate(keys):
-                payload = payload.append_column(key_name(SIDES[side], i), values)
+            named = {key_name(SIDES[side], i): values for i, values in enumerate(keys)}
+            payload = beside(payload, pa.table(named))
         stream = StreamBatch(_numbers(table, "ts"), row, code, _numbers(table, "importance"))
         return stream, payload
 

@@ -365,6 +365,22 @@ def test_files_stay_readable(path: Path) -> None:
     assert lines <= MOST_LINES, f"{path.relative_to(ROOT)} has {lines} lines: split it"
 
 
+COPIES = {"append_column", "set_column", "remove_column", "append", "insert", "set", "remove"}
+"""Methods of PyArrow's tables and schemas that copy all of their columns."""
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_loop_copies_a_table_once_a_column(path: Path) -> None:
+    """That takes time in the square of the columns: `engine.runtime.columns` copies once."""
+    for loop in ast.walk(ast.parse(path.read_text())):
+        for own in ast.walk(loop) if isinstance(loop, ast.For | ast.While) else ():
+            match own:
+                case ast.Assign(
+                    [ast.Name(into)], ast.Call(ast.Attribute(ast.Name(of), method))
+                ) if into == of and method in COPIES:
+                    pytest.fail(f"line {own.lineno} copies {of} in a loop")
+
+
 def test_folders_that_the_compiled_caches_name_leaves_out_hold_nothing_compiled() -> None:
     compiles = re.compile(
         r"engine\.runtime\.jit import .*\b(jit|kernel|inlined|outlined)\b|^@\w*portable|^@njit",

@@ -22,6 +22,7 @@ from engine.jobs.lookup.sinks import Sink
 from engine.jobs.streams import Source, rows_of
 from engine.options.lookup import LookupOptions, with_identity
 from engine.report.envelope import Report, envelope
+from engine.runtime.columns import beside
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Progress, SerialExecutor, Stages
 
@@ -39,12 +40,11 @@ _MATCHES = 131_072
 
 def output_schema(options: LookupOptions, stream: pa.Schema, fact: pa.Schema) -> pa.Schema:
     """Return the columns of the outputs."""
-    schema = IDS
+    fields = list(IDS)
     if options.columns == "all":
         for prefix, own in (("stream", stream), ("fact", fact)):
-            for column in own:
-                schema = schema.append(pa.field(f"{prefix}_{column.name}", plain_type(column.type)))
-    return schema
+            fields += [pa.field(f"{prefix}_{one.name}", plain_type(one.type)) for one in own]
+    return pa.schema(fields)
 
 
 def run_lookup(
@@ -201,6 +201,6 @@ class _Run:
             ("fact", self.table.payload.take(pa.array(fact_row))),
         )
         for prefix, own in members:
-            for name, column in zip(own.column_names, own.columns, strict=True):
-                table = table.append_column(f"{prefix}_{name}", column)
+            names = [f"{prefix}_{name}" for name in own.column_names]
+            table = beside(table, own.rename_columns(names))
         return table

@@ -22,7 +22,7 @@ from engine.jobs.compile_ahead import compile_ahead
 from engine.jobs.exact.counting import CountedFile, Counting, Known, Tally, TimeSlice, Uncounted
 from engine.jobs.exact.key_totals import FactKeys, KeyLoss, LaneKeys
 from engine.jobs.output import id_columns
-from engine.jobs.part import FactColumns, LanePart, MemberPayload, beside
+from engine.jobs.part import FactColumns, LanePart, MemberPayload
 from engine.lanes.facts import FactFile
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneBatch, LaneFiles, apart, lane_batches
@@ -32,6 +32,7 @@ from engine.replay.lane import LaneReplay
 from engine.replay.layout import Outputs
 from engine.replay.ranks import RetentionPlan
 from engine.replay.settings import ReplaySettings
+from engine.runtime.columns import beside
 from engine.runtime.compilation.compilations import COMPILED
 from engine.runtime.storage.uris import Place
 from gpu_kernels.devices import Choice

@@ -24,6 +24,7 @@ from engine.options.sample import SampleOptions
 from engine.replay.settings import ReplaySettings
 from engine.report.envelope import Report
 from engine.report.recording import record_of
+from engine.runtime.columns import replaced
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, Stages
 from engine.runtime.time_units import instant_text
@@ -164,7 +165,8 @@ def _as_text(table: pa.Table) -> pa.Table:
 
     Of bytes that is hexadecimal digits.
     """
-    for place, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
+    found = {}
+    for place, column in enumerate(table.columns):
         if family(column.type) != "binary":
             continue
         values = column.to_pylist()
@@ -174,8 +176,8 @@ def _as_text(table: pa.Table) -> pa.Table:
             continue
         else:
             texts = [None if one is None else one.hex() for one in values]
-        table = table.set_column(place, name, pa.array(texts, pa.string()))
-    return table
+        found[place] = pa.array(texts, pa.string())
+    return replaced(table, found)
 
 
 def _is_text(value: bytes) -> bool:

@@ -15,9 +15,10 @@ import pyarrow as pa
 from engine.exact.stream import ExactStream
 from engine.jobs.exact.key_totals import LaneKeys
 from engine.jobs.output import id_columns
-from engine.jobs.part import LanePart, MemberPayload, beside
+from engine.jobs.part import LanePart, MemberPayload
 from engine.lanes.reader import LaneBatch, LaneFiles, apart, lane_batches
 from engine.replay.settings import UNLIMITED
+from engine.runtime.columns import beside
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.storage.uris import Place
 from engine.runtime.streams import SIDES, StreamBatch
