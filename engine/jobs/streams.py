@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
+from operator import mul
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -14,9 +16,12 @@ from engine.archives.roles import Roles, zone_of
 from engine.archives.rows import Rows
 from engine.archives.source import Archive, check_unchanged, open_archive
 from engine.facts.read import table_archive
-from engine.runtime.errors import SpecError
-from engine.runtime.jit import Ints
+from engine.runtime.errors import InputError, SpecError
+from engine.runtime.jit import Floats, Ints
 from engine.runtime.storage.disk import scratch_folder
+
+_MOST_PRODUCT = 1e200
+"""What two tuples of the greatest importance make; sums of many such are float64, too."""
 
 
 class Source(NamedTuple):
@@ -116,4 +121,29 @@ def check_output(schema: pa.Schema) -> None:
         raise SpecError(
             f"column {name} of the output would be {kind}, for which Parquet has no type: cast it, "
             "or leave the columns out with --columns ids"
+        )
+
+
+def check_products(combine: str, names: Sequence[str], importances: Sequence[Floats]) -> None:
+    """Refuse streams whose importances multiply to what float64, or a sum of them, cannot hold.
+
+    Parameters
+    ----------
+    combine : {"min", "sum", "product", "max", "mean"}
+    names : sequence of str
+        Of the streams.
+    importances : sequence of (n,) float64
+        Of their tuples.
+
+    Raises
+    ------
+    InputError
+        If a product of as many streams may be more than 1e200.
+    """
+    greatest = [float(own.max(initial=0.0)) for own in importances]
+    if combine == "product" and max(accumulate(greatest, mul)) > _MOST_PRODUCT:
+        found = ", ".join(f"{own:g} of {name}" for name, own in zip(names, greatest, strict=True))
+        raise InputError(
+            f"importances (the greatest: {found}) multiply to more than {_MOST_PRODUCT:g}, of which"
+            " sums may be infinite: scale their columns down, or give another combine than product"
         )

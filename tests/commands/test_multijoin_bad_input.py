@@ -306,6 +306,24 @@ def test_bad_rows(tmp_path: Path, refused: Refused, name: str, predicate: str) -
         refused(tmp_path, rf"file \S*b\.parquet: .*{pattern}.*--bad-rows quarantine", **given)
 
 
+@pytest.mark.parametrize("options", [{}, {"method": "eager-nlj"}, {"memory": 9}, SHED])
+def test_importances_whose_product_no_float_holds(
+    tmp_path: Path, refused: Refused, options: dict[str, Any]
+) -> None:
+    tables = {
+        name: own.set_column(own.column_names.index("i"), "i", pa.array([1e100] * len(own)))
+        for name, own in cases.streams(0).items()
+    }
+    cases.write(tmp_path, tables)
+    four = [f"{name}={tmp_path}/{name[0]}.parquet" for name in ("a", "b", "c", "a2")]
+    given: dict[str, Any] = {"stream": four, "window": 9} | options
+    pattern = (
+        r"importances .*1e\+100 of a, .*1e\+100 of a2\) multiply to more than 1e\+200, .*: scale"
+    )
+    refused(tmp_path, pattern, **given, combine="product")
+    assert main(cases.words(tmp_path, **given, combine="max")) == 0
+
+
 def test_damaged_archives(tmp_path: Path, refused: Refused) -> None:
     cases.write(tmp_path, cases.streams(0))
     raw = (tmp_path / "b.parquet").read_bytes()

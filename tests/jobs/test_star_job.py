@@ -533,6 +533,16 @@ def test_errors_say_what_is_wrong(folder: Path, capsys: Any, case: str) -> None:
     assert not (folder / "out").exists()
 
 
+def test_importances_whose_product_no_float_holds_are_an_error() -> None:
+    names = ("a", "b", "c", "d")
+    streams = {name: pa.table({"t": [0, 1], "k": [1, 1], "i": [1e100, 0.0]}) for name in names}
+    given: dict[str, Any] = {"on": "k", "time": "t", "window": 1, "importance": "i", "memory": 4}
+    fact = pa.table({name: [1] for name in names})
+    with pytest.raises(winnow.WinnowError, match=r"1e\+100 of d\) multiply .*: scale"):
+        winnow.replay_streams(streams, fact, **given, combine="product")
+    assert winnow.replay_streams(streams, fact, **given, combine="max").report["result"]
+
+
 def test_names_that_would_meet_in_the_output_are_an_error(folder: Path) -> None:
     rows = table(rows_of()[0], row=pa.array(range(60)))
     pq.write_table(rows, folder / "permits.parquet")

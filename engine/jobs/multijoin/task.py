@@ -24,7 +24,7 @@ from engine.jobs.multijoin.outlook import Expected, expected_of
 from engine.jobs.multijoin.read import WHOLE, Lane, Read, StreamCounts, read_streams
 from engine.jobs.multijoin.retained import Retained, retained_run
 from engine.jobs.multijoin.written import OutputWriter, Part, set_aside
-from engine.jobs.streams import output_schema
+from engine.jobs.streams import check_products, output_schema
 from engine.lanes.placing import Group
 from engine.multiway.exact.forecast import Forecast
 from engine.multiway.exact.scores import Scores
@@ -118,6 +118,10 @@ def join_streams(task: MultiJoinTask) -> MultiJoinResult:
     if options.bad_rows == "error" and any(read.faults):
         # who has asked for the task will say so
         return MultiJoinResult(read.counts, [], None, pa.schema([]), {}, read.faults, none)
+    for lane in read.lanes:
+        parts = [lane.streams.part(own) for own in range(lane.streams.number)]
+        held = [lane.streams.importance[own] for own in parts]
+        check_products(options.combine, options.names, held)
     payload = read.lanes[0].payload
     schema = output_schema(options.names, [own.schema for own in payload], plain_type)
     if Scores.of(options.predicate, read.lanes[0].streams) is not None:

@@ -27,7 +27,7 @@ from engine.jobs.star.read import (
     star_facts,
 )
 from engine.jobs.star.results import FactResult, StarResult, StreamResult
-from engine.jobs.streams import StreamSource, output_schema
+from engine.jobs.streams import StreamSource, check_products, output_schema
 from engine.lanes.profile import SideProfile, profile_side
 from engine.lanes.reader import apart
 from engine.options.several import budgets_of
@@ -77,6 +77,8 @@ class _Run:
         self._bounded: ExactOutputs | None = None
         self._table, self._facts, self._reads = _read(task)
         batches = [read.batch for read in self._reads]
+        held = [batch.importance for batch in batches]
+        check_products(self._settings.combine, self._names, held)
         self._spent("prepare")
         groups = [read.group for read in self._reads]
         self._index: StarIndex = star_index(batches, groups, self._facts)
