@@ -69,21 +69,28 @@ def _share(name: str, bound: Mapping[str, Any]) -> Answer:
     return Answer(name, value, f"the best importance is {low} to {high}")
 
 
+def bounded_sum(content: Mapping[str, Any]) -> str:
+    """Return which sum of the outputs a bound is of: ``outputs`` or ``importance``."""
+    return "outputs" if content["objective"]["name"] == "outputs" else "importance"
+
+
 def _of_bound(content: Mapping[str, Any]) -> Iterator[Answer]:
-    name = content["objective"]["name"]
+    name = bounded_sum(content)
+    kind = "Least" if content["objective"]["name"] == "minimum" else "Best possible"
     exact = content["exact"][name]
     low, high = number(content["lower"]), number(content["upper"])
     optimal = content["gap"] == 0.0
     of_exact = [percent(content[own] / exact if exact else 1.0) for own in ("lower", "upper")]
     yield Answer(
-        f"Best possible {name}", low if optimal else f"{low} to {high}",
+        f"{kind} {name}", low if optimal else f"{low} to {high}",
         f"proven by {content['method']}",
     )  # fmt: skip
-    yield Answer(
-        "Of the exact join",
-        of_exact[0] if optimal else f"{of_exact[0].removesuffix(' %')} to {of_exact[1]}",
-        f"which comes to {number(exact)}",
-    )
+    if not content["objective"]["threshold"]:  # or it is another sum than the exact join's
+        yield Answer(
+            "Of the exact join",
+            of_exact[0] if optimal else f"{of_exact[0].removesuffix(' %')} to {of_exact[1]}",
+            f"which comes to {number(exact)}",
+        )
     yield Answer("Gap", percent(content["gap"]), "between the proven bounds")
 
 

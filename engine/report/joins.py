@@ -7,7 +7,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from engine.report.answers import of_any_split
+from engine.report.answers import bounded_sum, of_any_split
 from engine.report.charts import (
     Bars,
     Chart,
@@ -68,7 +68,7 @@ def bound_shown(report: Report) -> Shown:
 
 
 def _bounded(content: Mapping[str, Any]) -> list[Chart]:
-    name = content["objective"]["name"]
+    name = bounded_sum(content)
     values = {
         "best possible": (content["lower"], content["upper"]),
         "exact join": (content["exact"][name], None),

@@ -267,6 +267,19 @@ def test_python_says_the_same(figure: Path) -> None:
         assert even["memory"]["split"] == "0.5"
 
 
+@pytest.mark.parametrize("objective", ["importance", "outputs", "minimum"])
+def test_every_objective_has_its_page_and_plot(figure: Path, objective: str) -> None:
+    files = {"plot": figure / "bound.svg", "html": figure / "bound.html"}
+    bound(figure, objective=objective, **files)
+    assert "exact join" in files["plot"].read_text()
+    page = files["html"].read_text()
+    assert {"minimum": "Least importance"}.get(objective, f"Best possible {objective}") in page
+    assert "Of the exact join" in page
+    if objective != "outputs":
+        bound(figure, objective=objective, threshold=2.5, **files)
+        assert "Of the exact join" not in files["html"].read_text()
+
+
 def test_the_plan_is_legal_by_the_oracle(tmp_path: Path, case: Streams) -> None:
     found = bound(case.folder, out=tmp_path / "plan", memory=6)
     plan: tuple[list[int | None], list[int | None]] = [None] * 200, [None] * 200
