@@ -32,6 +32,15 @@ def tree_size(places: int) -> int:
 
 
 @kernel
+def _base_of(base: Integer, size: Integer, level: Integer) -> Integer:
+    """Return where a level of a tree begins."""
+    for _ in range(level):
+        base += size
+        size = above(size)
+    return base
+
+
+@kernel
 def _least_child(minima: Ints, first: Integer) -> Integer:
     least = NOTHING
     for i in range(WIDTH):
@@ -109,10 +118,7 @@ def first_below(
         return np.int64(NONE)
     while level > 0:
         level -= 1
-        own_base, own_size = base, size
-        for _ in range(level):
-            own_base += own_size
-            own_size = above(own_size)
+        own_base = _base_of(base, size, level)
         at *= WIDTH
         while minima[nth(own_base + at)] >= bound:
             at += 1
@@ -154,10 +160,7 @@ def last_least(minima: Ints, base: Integer, size: Integer, begin: Integer, end: 
         return np.int64(NONE)
     while first_level > 0:
         first_level -= 1
-        own_base, own_size = base, size
-        for _ in range(first_level):
-            own_base += own_size
-            own_size = above(own_size)
+        own_base = _base_of(base, size, first_level)
         first_at = WIDTH * first_at + WIDTH - 1
         while minima[nth(own_base + first_at)] != first:
             first_at -= 1
