@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
+from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +48,16 @@ class LanePart:
         return self._name if self._writer.close() else None
 
 
+class _Arrived(NamedTuple):
+    """The payload of rows that arrived together."""
+
+    last: int
+    """When the last of them did."""
+    begin: int
+    """Arrival number of the first."""
+    table: pa.Table
+
+
 class PayloadWindow:
     """Keeps one side's payload for as long as its rows are unexpired.
 
@@ -57,36 +68,45 @@ class PayloadWindow:
 
     Notes
     -----
-    Memory: the payload of the window and two batches.
+    Memory: the payload of the window and three batches. No row is copied before it is taken.
     """
 
     def __init__(self, window: int) -> None:
         self._window = window
-        self._ts = np.empty(0, np.int64)
-        self._table: pa.Table | None = None
-        self._first = 0  # arrival number of the first row kept
+        self._parts: deque[_Arrived] = deque()
+        self._next = 0  # arrival number of the next row
 
     def push(self, ts: NDArray[np.int64], table: pa.Table) -> None:
-        """Add a batch's rows; drop the rows that expired before it.
+        """Add a batch's rows; drop the batches that expired before it.
 
         The other side's first arrival of a batch can be long before this side's, but never before
         the last of an earlier batch.
         """
         if ts.size == 0:
             return
-        last = self._ts[-1] if self._ts.size else ts[0]
-        gone = int(np.searchsorted(self._ts, last - self._window))
-        if self._table is None:
-            self._table = table
-        else:
-            self._table = pa.concat_tables([self._table.slice(gone), table]).combine_chunks()
-        self._first += gone
-        self._ts = np.concatenate([self._ts[gone:], ts])
+        reach = self._parts[-1].last - self._window if self._parts else 0
+        while self._parts and self._parts[0].last < reach:
+            self._parts.popleft()
+        self._parts.append(_Arrived(int(ts[-1]), self._next, table.combine_chunks()))
+        self._next += ts.size
 
     def take(self, seq: NDArray[np.int64]) -> pa.Table:
         """Return the payload of rows by their arrival numbers, in that order."""
-        assert self._table is not None  # noqa: S101 - outputs are of rows that arrived
-        return self._table.take(pa.array(seq - self._first))
+        if seq.size == 0:
+            return self._parts[-1].table.slice(0, 0)
+        begins = np.array([part.begin for part in self._parts])
+        number = np.searchsorted(begins, seq, "right") - 1
+        order = np.argsort(number, kind="stable")
+        used, at = np.unique(number[order], return_index=True)
+        taken = [
+            self._parts[which].table.take(pa.array(seq[rows] - begins[which]))
+            for which, rows in zip(used, np.split(order, at[1:]), strict=True)
+        ]
+        if len(taken) == 1:  # in order already
+            return taken[0]
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size)
+        return pa.concat_tables(taken).combine_chunks().take(pa.array(place))
 
 
 class MemberPayload:
