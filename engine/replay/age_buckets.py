@@ -16,20 +16,23 @@ from engine.replay.range_minima import NOTHING, WIDTH
 from engine.runtime.jit import NONE, Floats, Integer, Ints, Records, kernel, nth
 from engine.runtime.ordinals import number, ordered
 
-LEAST, VALUE, LOWEST, DUE, NEXT, FIRST, EDGE = range(7)
-"""Rows of `Memory.runs`. By state and bucket: the place of a tuple of the least value, that value
-and its priority, in order as `ordered` has them. By bucket: the place from which on tuples are in
-it or younger, the age at which they leave it (0: not known yet), and a tick before which none
-leaves it that matters (see `age_edges`). After the last bucket, in `EDGE` a group of the least
-rank (NONE: not known), then the least of the ticks, and the tick of which all this is so."""
+LEAST, VALUE, LOWEST, DUE, NEXT, FIRST, EDGE, ALL = range(8)
+"""Rows of `Memory.runs`. By group, which is a state and a bucket: the place of a tuple of the least
+value, that value and its priority, in order as `ordered` has them; a tick before which none leaves
+it that matters, and the place of the one that does so then (see `age_edges`). By bucket: the place
+from which on tuples are in it or younger, and the age at which they leave it (0: not known yet). In
+the last row, what there is once."""
+GROUP, SOONEST, AS_OF = range(3)
+"""Columns of the row `ALL`: a group of the least rank (NONE: not known), the least of the ticks,
+and the tick of which residents have the ages that their groups go by."""
 
 
 def no_groups(buckets: int) -> tuple[Floats, Ints]:
     """Return `Memory.table` and `Memory.runs` without residents."""
-    runs = np.zeros((7, max(buckets + 3, 2 * buckets)), np.int64)
+    runs = np.zeros((8, max(3, 2 * buckets)), np.int64)
     runs[LEAST] = NONE
     runs[[VALUE, LOWEST, DUE]] = NOTHING
-    runs[EDGE, buckets], runs[EDGE, buckets + 1] = NONE, NOTHING
+    runs[ALL, [GROUP, SOONEST]] = NONE, NOTHING
     return np.ones(2 * buckets), runs
 
 
@@ -46,7 +49,7 @@ def rank_by(memory: Memory, table: Floats) -> None:
     values: Records = number(memory.runs[VALUE, groups])
     best: Records = table[groups]
     memory.runs[LOWEST, groups] = ordered(yield_.priority(values, best))
-    memory.runs[EDGE, table.size // 2] = NONE
+    memory.runs[ALL, GROUP] = NONE
 
 
 _ordered, _number = kernel(ordered), kernel(number)
@@ -85,17 +88,17 @@ def priority_in(memory: Memory, group: Integer, value: Integer) -> float:
 @kernel
 def note_least(memory: Memory, group: Integer, place: Integer, value: Integer) -> None:
     """Note a group's least: its place, or NONE, and its value in order."""
-    runs, buckets = memory.runs, memory.table.size // 2
+    runs = memory.runs
     lowest = NOTHING if place == NONE else _ordered(priority_in(memory, group, value))
-    known = runs[EDGE, buckets]
+    known = runs[ALL, GROUP]
     if known != NONE:
         below = lowest < runs[LOWEST, known] or (
             lowest == runs[LOWEST, known] and value < runs[VALUE, known]
         )
         if below:
-            runs[EDGE, buckets] = group
+            runs[ALL, GROUP] = group
         elif group == known and value != runs[VALUE, group]:
-            runs[EDGE, buckets] = NONE
+            runs[ALL, GROUP] = NONE
     runs[LEAST, group] = place
     runs[VALUE, group] = value
     runs[LOWEST, group] = lowest
@@ -123,7 +126,7 @@ def lowest_group(memory: Memory) -> Integer:
 
     O(groups), or O(1) if it is the same as before.
     """
-    runs, buckets = memory.runs, memory.table.size // 2
-    if runs[EDGE, buckets] == NONE:
-        runs[EDGE, buckets] = _lowest_group(memory)
-    return runs[EDGE, buckets]
+    runs = memory.runs
+    if runs[ALL, GROUP] == NONE:
+        runs[ALL, GROUP] = _lowest_group(memory)
+    return runs[ALL, GROUP]

@@ -18,11 +18,14 @@ import numpy as np
 
 from engine.replay import range_minima
 from engine.replay.age_buckets import (
+    ALL,
+    AS_OF,
     DUE,
     EDGE,
     FIRST,
     LEAST,
     NEXT,
+    SOONEST,
     VALUE,
     note_least,
     tree,
@@ -42,7 +45,7 @@ def end_of(memory: Memory, bucket: Integer) -> Integer:
 @kernel
 def as_of(memory: Memory) -> Integer:
     """Return the tick of which residents have the ages that their groups go by."""
-    return memory.runs[EDGE, memory.table.size // 2 + 2]
+    return memory.runs[ALL, AS_OF]
 
 
 @outlined
@@ -52,7 +55,7 @@ def set_edges(memory: Memory, lifetime: Integer, ts: Integer) -> None:
     Within int64. It is done before the first arrival, at `ts`.
     """
     buckets = memory.table.size // 2
-    memory.runs[EDGE, buckets + 2] = ts
+    memory.runs[ALL, AS_OF] = ts
     for bucket in range(buckets):
         rest = -(-(bucket + 1) * (lifetime % buckets) // buckets)
         memory.runs[EDGE, bucket] = (bucket + 1) * (lifetime // buckets) + rest
@@ -70,7 +73,7 @@ def wait_for(memory: Memory, group: Integer, place: Integer) -> None:
     if due < runs[DUE, group] or (due == runs[DUE, group] and place < runs[NEXT, group]):
         runs[DUE, group] = due
         runs[NEXT, group] = place
-        runs[EDGE, buckets + 1] = min(runs[EDGE, buckets + 1], due)
+        runs[ALL, SOONEST] = min(runs[ALL, SOONEST], due)
 
 
 @kernel
@@ -198,18 +201,18 @@ def _pass_edge(memory: Memory, bucket: Integer, state: Integer, now: Integer) ->
 def _pass_edges(memory: Memory, now: Integer) -> None:
     """Have all that has passed edges noted, from the youngest bucket on."""
     runs, buckets = memory.runs, memory.table.size // 2
-    runs[EDGE, buckets + 1] = due = NOTHING
+    runs[ALL, SOONEST] = due = NOTHING
     for bucket in range(buckets - 1):
         if min(runs[DUE, bucket], runs[DUE, bucket + buckets]) <= now:
             _pass_edge(memory, np.int64(bucket), np.int64(0), now)
             _pass_edge(memory, np.int64(bucket), np.int64(1), now)
         due = min(due, runs[DUE, bucket], runs[DUE, bucket + buckets])
-    runs[EDGE, buckets + 1] = min(runs[EDGE, buckets + 1], due)
+    runs[ALL, SOONEST] = min(runs[ALL, SOONEST], due)
 
 
 @kernel
 def grow_older(memory: Memory, now: Integer) -> None:
     """Have the least of every group right, as its residents' ages are now."""
-    memory.runs[EDGE, memory.table.size // 2 + 2] = now
-    if memory.runs[EDGE, memory.table.size // 2 + 1] <= now:
+    memory.runs[ALL, AS_OF] = now
+    if memory.runs[ALL, SOONEST] <= now:
         _pass_edges(memory, now)
