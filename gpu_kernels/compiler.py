@@ -76,7 +76,7 @@ class Kernel:
         register_on_gpu()
         self.function = function
         options = {} if SIMULATED else {"lto": False, "max_registers": most_registers}
-        self._dispatcher = cuda.jit(**options)(function)
+        self._dispatcher = cuda.jit(function, **options)  # as a decorator, it would drop `lto`
         self._checked: set[Any] = set()
 
     def launch(self, blocks: int, threads: int, shared: int, *arguments: Any) -> None:  # noqa: ANN401

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from gpu_cases import make_up_device
+from gpu_cases import assembled, make_up_device
 from numba import cuda
 from numba.cuda.cudadrv import nvvm
 
@@ -35,6 +35,13 @@ def test_a_kernel_is_compiled_once_for_arguments_of_a_kind(
     (loaded,) = kernel._dispatcher.overloads.values()  # noqa: SLF001 - what a GPU would run
     assert "mul.rn.f64" in loaded.inspect_asm(None)
     assert ".target sm_90a" in loaded.inspect_asm(None)
+
+
+def test_what_runs_is_what_was_checked_and_has_the_registers_it_was_given() -> None:
+    kernel = Kernel(multiply_add, most_registers=16)
+    kernel.prepare(np.zeros(3), np.zeros(3))
+    (loaded,) = kernel._dispatcher.overloads.values()  # noqa: SLF001 - what a GPU would run
+    assert assembled(loaded) == (16, 0)
 
 
 def test_a_fused_operation_is_found_before_the_kernel_runs(
