@@ -117,6 +117,7 @@ class CudaDevice:
         from numba import config  # noqa: PLC0415 - the same
 
         config.CUDA_ARRAY_INTERFACE_SYNC = 0  # CuPy and numba share the default stream
+        config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # few lanes take few blocks
         self.xp = cupy
         runtime = cupy.cuda.runtime
         self.number = runtime.getDevice()

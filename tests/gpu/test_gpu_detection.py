@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from fake_cupy import fake_cupy
+from numba import config
 
 from gpu_kernels import devices
+from gpu_kernels.compiler import Kernel
 from gpu_kernels.devices import CudaDevice, NoGpuError, choose_device, gpu_seen
 
 
@@ -94,3 +96,10 @@ def test_a_device_counts_the_pool_as_free_and_gives_it_back(
     launched = []
     device.launch(SimpleNamespace(launch=lambda *told: launched.append(told)), 3, 64, [1, 2], 16)
     assert launched == [(3, 64, 16, 1, 2)]
+
+
+def test_a_launch_of_few_blocks_warns_of_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy(1))
+    monkeypatch.setattr(config, "CUDA_LOW_OCCUPANCY_WARNINGS", 1)
+    CudaDevice()
+    assert Kernel(lambda _: None)._dispatcher[3, 64].blockdim == (64, 1, 1)  # noqa: SLF001
