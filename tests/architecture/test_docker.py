@@ -119,6 +119,7 @@ def test_pins_are_those_of_the_project() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     cpu, gpu = pins("cpu"), pins("gpu")
     assert cpu.items() <= gpu.items()
+    assert "nvidia-cublas" in gpu, "CuPy multiplies vectors with it, and does not require it"
     for told, found in (
         (project["dependencies"], cpu),
         (project["optional-dependencies"]["gpu"], gpu),
