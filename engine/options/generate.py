@@ -23,6 +23,11 @@ _GAUSSIAN = LaggedGaussianSpec()
 _MODEL = ImportanceModel()
 
 
+def _arrivals(default: str) -> Option:
+    """Return the option of inter-arrival times of a generator."""
+    return Option("inter-arrival times", default=default, choices=ARRIVALS)
+
+
 class Rows(TypedDict, total=False):
     """How long the streams are."""
 
@@ -56,6 +61,7 @@ class Zipf(Rows, total=False):
             "probability that a tuple arrives at the instant of the one before", NUMBER, _ZIPF.ties
         ),
     ]
+    arrivals: Annotated[str, _arrivals(_ZIPF.arrivals)]
 
 
 class Age(Rows, total=False):
@@ -71,6 +77,7 @@ class Age(Rows, total=False):
     rate_left: Annotated[float, Option("tuples per unit", NUMBER, _AGE.rate_left)]
     rate_right: Annotated[float, Option("tuples per unit", NUMBER, _AGE.rate_right)]
     ticks_per_unit: Annotated[int, Option("ticks of a time unit", WHOLE, _AGE.ticks_per_unit)]
+    arrivals: Annotated[str, _arrivals(_AGE.arrivals)]
 
 
 class Gaussian(TypedDict, total=False):
@@ -94,14 +101,12 @@ class Gaussian(TypedDict, total=False):
         tuple[float, ...],
         Option("standard deviation of the values, one a stream", NUMBERS, _GAUSSIAN.deviations),
     ]
+    arrivals: Annotated[str, _arrivals(_GAUSSIAN.arrivals)]
 
 
 class Common(Seed, total=False):
     """What all generators take."""
 
-    arrivals: Annotated[
-        str, Option("inter-arrival times", default=_ZIPF.arrivals, choices=ARRIVALS)
-    ]
     start_ts: Annotated[int, Option("first tick", WHOLE, 0)]
 
 

@@ -28,6 +28,7 @@ from engine.generate import (
     write_streams,
     zipf_sources,
 )
+from engine.options.generate import GENERATE
 from engine.runtime.errors import OutputError, SpecError
 
 ZIPF = ZipfSpec(rows=200_000, domain=100, correlation="direct", seed=7)
@@ -636,6 +637,15 @@ def test_command_errors(tmp_path: Path) -> None:
         winnow_generate("gaussian", "--lags", "0;5", "--out", tmp_path)
     with pytest.raises(SystemExit):
         winnow_generate()
+
+
+def test_help_has_the_defaults_of_the_generator() -> None:
+    specs = {"zipf": ZipfSpec(0, 1), "age": AgeCurveSpec(0), "gaussian": LaggedGaussianSpec()}
+    for kind in GENERATE.kinds:
+        spec = specs[kind.name]._asdict()
+        shared = {name for name in kind.options if name in spec and name != "importance"}
+        unset = {"rows", "domain"} if kind.name != "gaussian" else set()
+        assert {kind.options[name].default == spec[name] for name in shared - unset} == {True}
 
 
 @pytest.mark.parametrize("generator", ["zipf", "age", "gaussian"])
