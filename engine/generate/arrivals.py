@@ -115,6 +115,8 @@ class Clock:
         return tied
 
 
+_GREATEST_MEAN = 1e300
+"""Of exponential importance: a draw is up to 37 times its mean, and finite."""
 IMPORTANCE_KINDS = ("constant", "uniform", "rare-high", "inverse-frequency", "exponential")
 
 
@@ -156,9 +158,10 @@ class ImportanceModel(NamedTuple):
         """
         check_name("importance", self.kind, IMPORTANCE_KINDS)
         check_range("importance-low", self.low, 0)
-        check_range("importance-high", self.high, self.low)
+        ranged = self.kind in ("uniform", "rare-high")
+        check_range("importance-high", self.high, self.low if ranged else 0)
         check_range("rare-fraction", self.rare_fraction, 0, 1)
-        check_range("importance-mean", self.mean, 0)
+        check_range("importance-mean", self.mean, 0, _GREATEST_MEAN)
         if self.kind == "rare-high":
             check_range("rare-max", self.rare_max, self.high + 1)
         elif self.kind == "inverse-frequency":

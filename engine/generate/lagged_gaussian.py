@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
@@ -15,12 +16,17 @@ from engine.generate.source import (
     StreamSource,
     check_range,
     check_seed,
+    chunk_lengths,
     draws,
     exact_ratio,
 )
 from engine.runtime.errors import SpecError
 
 TICKS_PER_SECOND = 10**6
+_MORE_ROWS = 16
+"""Rows past twice the expected ones: random gaps hardly ever make more before the end."""
+_DEVIATIONS = 40.0
+"""A normal draw is within so many deviations."""
 VALUE_SCHEMA = pa.schema(
     [
         pa.field("ts", pa.int64(), nullable=False),
@@ -96,29 +102,42 @@ def lagged_gaussian_sources(spec: LaggedGaussianSpec) -> tuple[StreamSource, ...
     for lag, deviation in zip(spec.lags, spec.deviations, strict=True):
         check_range("lag", lag, 0)
         check_range("deviation", deviation, 0)
+        _check_values(spec, lag, deviation)
     rates = spec.rates * streams if len(spec.rates) == 1 else spec.rates
     sources = []
     for index, rate in enumerate(rates):
         per_tick = exact_ratio("rate", rate) / TICKS_PER_SECOND
         arrivals = ArrivalSpec(spec.arrivals, per_tick, spec.start_ts)
-        rows = int(spec.seconds * TICKS_PER_SECOND * per_tick) + 1
+        rows = int(round(spec.seconds * TICKS_PER_SECOND) * per_tick) + 1
         arrivals.check(rows)
-        sources.append(StreamSource(VALUE_SCHEMA, partial(_batches, spec, index, arrivals), rows))
+        most = rows if spec.arrivals == "regular" else 2 * rows + _MORE_ROWS
+        batches = partial(_batches, spec, index, arrivals, most)
+        sources.append(StreamSource(VALUE_SCHEMA, batches, rows))
     return tuple(sources)
 
 
+def _check_values(spec: LaggedGaussianSpec, lag: float, deviation: float) -> None:
+    """Raise SpecError unless a stream's values are finite before they wrap."""
+    last = (abs(spec.start_ts) / TICKS_PER_SECOND) + spec.seconds + lag
+    if not math.isfinite(spec.domain / spec.eta * last + _DEVIATIONS * deviation):
+        raise SpecError(
+            f"values of domain {spec.domain:g}, eta {spec.eta:g}, lag {lag:g} and deviation "
+            f"{deviation:g} pass the greatest float64: use a smaller domain, lag or deviation, "
+            "or a longer eta"
+        )
+
+
 def _batches(
-    spec: LaggedGaussianSpec, index: int, arrivals: ArrivalSpec, chunk_rows: int
+    spec: LaggedGaussianSpec, index: int, arrivals: ArrivalSpec, most: int, chunk_rows: int
 ) -> Iterator[pa.RecordBatch]:
     clock = Clock(arrivals, spec.seed, index)
     noise_draws = draws(spec.seed, Purpose.NOISE, index)
     importance_draws = draws(spec.seed, Purpose.IMPORTANCE, index)
     end = spec.start_ts + round(spec.seconds * TICKS_PER_SECOND)
-    more = True
-    while more:
-        ts = clock.take(chunk_rows)
+    # No more than `most` rows: far past the end, the clock of a slow stream leaves int64.
+    for _, count in chunk_lengths(most, chunk_rows):
+        ts = clock.take(count)
         inside = int(np.searchsorted(ts, end))
-        more = inside == chunk_rows
         if inside == 0:
             return
         ts = ts[:inside]
@@ -130,3 +149,5 @@ def _batches(
         value[value >= spec.domain] = 0.0
         importance = spec.importance.values(importance_draws, inside)
         yield pa.record_batch([ts, value, importance], schema=VALUE_SCHEMA)
+        if inside < count:
+            return

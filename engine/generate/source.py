@@ -97,6 +97,8 @@ def check_range(name: str, value: float, low: float, high: float = math.inf) -> 
     if math.isfinite(value) and low <= value <= high:
         return
     wanted = f"{low} or more" if high == math.inf else f"from {low} to {high}"
+    if value == high:
+        wanted = f"finite, and {wanted}"
     raise SpecError(f"{name} {value} must be {wanted}")
 
 

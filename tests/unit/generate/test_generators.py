@@ -200,6 +200,12 @@ def test_inverse_frequency_importance_grows_with_rarity() -> None:
     assert set(column(right, "importance")) == {2.0}, "all keys are equally frequent"
 
 
+def test_inverse_frequency_importance_has_no_greatest_normal() -> None:
+    model = ImportanceModel("inverse-frequency", low=20)
+    left, _ = in_memory(zipf_sources(ZIPF._replace(importance=model)))
+    assert column(left, "importance").min() == 20
+
+
 def test_exponential_importance() -> None:
     values = importance_of(kind="exponential", mean=3)
     assert values.min() >= 0
@@ -318,6 +324,18 @@ def test_lagged_streams_end_with_the_seconds() -> None:
     assert [table.num_rows for table in nothing] == [0, 0, 0]
 
 
+@pytest.mark.parametrize("arrivals", ["regular", "uniform", "exponential"])
+def test_a_lagged_stream_so_slow_that_its_second_row_is_far_off(arrivals: str) -> None:
+    spec = GAUSSIAN._replace(seconds=1.0, rates=(1e-9,), arrivals=arrivals)
+    for table in in_memory(lagged_gaussian_sources(spec)):
+        assert column(table, "ts").tolist() == ([0] if arrivals == "regular" else [])
+
+
+def test_a_part_of_a_tick_has_the_rows_of_its_rounding() -> None:
+    spec = GAUSSIAN._replace(seconds=1.6e-6, rates=(1e9,))
+    assert in_memory(lagged_gaussian_sources(spec))[0].num_rows == 2000
+
+
 # --- seeds and chunks ---
 
 SPECS: list[Any] = [
@@ -401,6 +419,10 @@ def test_known_rows_stay_as_they_are() -> None:
         ({"importance": ImportanceModel("uniform", high=0)}, "importance-high 0 must be 1.0"),
         ({"importance": ImportanceModel("rare-high", rare_max=5)}, "rare-max 5 must be 11"),
         ({"importance": ImportanceModel("inverse-frequency", rare_max=0)}, "rare-max 0 must be"),
+        (
+            {"importance": ImportanceModel("exponential", mean=1e308)},
+            "mean 1e.308 must be from",
+        ),
     ],
 )
 def test_zipf_options_that_mean_nothing(change: dict[str, Any], message: str) -> None:
@@ -435,7 +457,8 @@ def test_age_options_that_mean_nothing(change: dict[str, Any], message: str) -> 
         ({"seconds": -1.0}, "seconds -1.0 must be 0 or more"),
         ({"eta": 0.0}, "eta 0.0 must be"),
         ({"lags": (0, -5, 15)}, "lag -5 must be 0 or more"),
-        ({"deviations": (0, math.inf, 0)}, "deviation inf must be 0 or more"),
+        ({"deviations": (0, math.inf, 0)}, "deviation inf must be finite, and 0 or more"),
+        ({"domain": 1e308, "eta": 1e-300}, "eta 1e-300.* pass the greatest float64: use a smaller"),
     ],
 )
 def test_gaussian_options_that_mean_nothing(change: dict[str, Any], message: str) -> None:
