@@ -56,7 +56,7 @@ def run(asked: Asked) -> int:
         shown.printed(terminal())
     except WinnowError:
         raise
-    except (OSError, LookupError, TypeError, AttributeError) as error:
+    except (OSError, LookupError, TypeError, AttributeError, ValueError) as error:
         raise InputError(
             f"report {folder} is damaged, or of another version of winnow ({error!r}): run the "
             "command again"

@@ -47,9 +47,14 @@ def recorded(folder: Place) -> Record:
         raise InputError(f"folder {folder} has no {NAME}, which holds its report: {_MAKE}")
     try:
         found = json.loads(content)
+    except ValueError as error:
+        raise InputError(f"report {path} cannot be read ({error}): {_MAKE}") from None
+    try:
         request = found["request"]
         return Record(
             found["task"], found["report"], None if request is None else Request.of(request)
         )
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"report {path} cannot be read ({error}): {_MAKE}") from None
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{path} cannot be read: it is no report of winnow, or damaged ({error!r}): {_MAKE}"
+        ) from None

@@ -13,6 +13,7 @@ from golden_cases import PAIR, REPORTS, SEVERAL
 from pages import checked
 
 from engine.commands import main
+from engine.jobs.sweep.report import TABLE
 from engine.report.recording import NAME
 
 CASES = {
@@ -116,12 +117,29 @@ def test_aggregates_that_are_gone_are_told(
     assert "outputs" in said.out
 
 
+@pytest.mark.parametrize(("case", "damage"), [("lookup", "number"), ("sweep", "table")])
+def test_a_damaged_report_is_told(
+    case: str, damage: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(words(CASES[case], folder, "--out", out)) == 0
+    if damage == "table":
+        (out / TABLE).write_bytes(b"")
+    else:
+        record = json.loads((out / NAME).read_text())
+        record["report"]["rows_per_second"] = "many"
+        (out / NAME).write_text(json.dumps(record))
+    assert main(["report", str(out)]) == 2
+    assert "is damaged, or of another version of winnow" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
         (None, "which holds its report: give the folder"),
         ("{", "cannot be read"),
-        ("[]", "cannot be read"),
+        ("[]", "cannot be read: it is no report of winnow, or damaged"),
+        ("{}", "cannot be read: it is no report of winnow, or damaged"),
         ('{"task": "nothing", "report": {}, "request": null}', "of 'nothing', which this version"),
         ('{"task": "replay", "report": {}, "request": null}', "is damaged, or of another version"),
         ('{"task": "sweep", "report": {"advice": []}, "request": null}', "is damaged"),
