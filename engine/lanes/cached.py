@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from engine.lanes.manifest import LANE, MANIFEST
 from engine.runtime.storage.disk import remove_folder, remove_leftovers
 
 MOST_BYTES = 50_000_000_000
@@ -41,12 +42,20 @@ def note_use(folder: Path) -> None:
 
 
 def cached_lanes(cache: Path) -> list[CachedFolder]:
-    """Return the lanes in a cache, those used last first."""
+    """Return the lanes in a cache, damaged ones too, those used last first."""
     found: list[CachedFolder] = []
     with suppress(OSError):
         named = [own for own in cache.iterdir() if _LANES.fullmatch(own.name)]
-        found += map(measured, named)
+        found += map(measured, filter(_has_lanes, named))
     return sorted(found, key=lambda own: own.used, reverse=True)
+
+
+def _has_lanes(folder: Path) -> bool:
+    """Return whether winnow made a folder: others name theirs by 32 digits, too."""
+    with suppress(OSError):
+        names = [own.name for own in folder.iterdir()]
+        return not names or any(own == MANIFEST or LANE.fullmatch(own) for own in names)
+    return False
 
 
 def measured(folder: Path) -> CachedFolder:
@@ -65,7 +74,7 @@ def beyond(kept: list[CachedFolder], most_bytes: int) -> list[CachedFolder]:
     """Return what does not fit into so many bytes, where that used last comes first."""
     left, gone = most_bytes, []
     for own in kept:
-        if own.size <= left:
+        if own.size <= left and left > 0:
             left -= own.size
         else:
             gone.append(own)

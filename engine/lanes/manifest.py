@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +25,8 @@ from engine.runtime.streams import SIDES
 
 VERSION = 6
 MANIFEST = "manifest.json"
+LANE = re.compile(r"lane-\d{5,}")
+"""What `lane_folder` names."""
 RUNS = "runs"
 """Folder of the runs that lanes have pieces of."""
 _LOOKED_AT = 8_192

@@ -82,7 +82,8 @@ def lanes_read(place: Place) -> Iterator[None]:
         said = str(error).strip().partition("\n")[0] or type(error).__name__
         raise InputError(
             f"prepared lanes {place} cannot be read ({said}): they were removed or damaged; remove "
-            "what is left with winnow cache clean, and run again"
+            "what is left with winnow cache clean, and the --cache of this run if it had one, and "
+            "run again"
         ) from error
 
 

@@ -132,7 +132,10 @@ def test_lanes_that_go_while_they_are_read_are_told(
     assert main(words("replay", folder, out, "--cache", str(cache))) == 2
     said = capsys.readouterr().err
     assert "prepared lanes" in said
-    assert "were removed or damaged; remove what is left with winnow cache clean" in said
+    assert (
+        "were removed or damaged; remove what is left with winnow cache clean, and the --cache"
+        in said
+    )
     assert not out.exists()
 
 

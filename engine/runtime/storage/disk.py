@@ -138,6 +138,9 @@ def scratch_folder(prefix: str = "winnow-") -> Iterator[Path]:
         yield Path(folder.name)
 
 
+_GONE = re.compile(r"\.[0-9a-f]{32}\.gone")
+
+
 def remove_folder(folder: Path) -> None:
     """Remove a folder atomically: it is renamed first, so that writers find it gone."""
     gone = folder.parent / f".{uuid.uuid4().hex}.gone"
@@ -168,15 +171,19 @@ def remove_leftovers(parent: Path, name: str | None = None) -> None:
     ----------
     parent : Path
     name : str, optional
-        Only drafts of this folder, which are named ``.<name>.<32 digits>.tmp``.
+        Only drafts of this folder, which are named ``.<name>.<32 digits>.tmp``; without one also
+        what `remove_folder` did not come to the end of.
     """
     own = "[^/]+" if name is None else re.escape(name)
     left = re.compile(rf"\.{own}\.[0-9a-f]{{32}}\.tmp")
     with suppress(OSError, UnicodeError):  # best effort
-        for folder in [entry for entry in parent.iterdir() if left.fullmatch(entry.name)]:
-            with suppress(OSError):
-                if has_ended((folder / _LEASE).read_text()):
-                    remove_folder(folder)
+        for folder in list(parent.iterdir()):
+            if name is None and _GONE.fullmatch(folder.name):
+                shutil.rmtree(folder, ignore_errors=True)
+            elif left.fullmatch(folder.name):
+                with suppress(OSError):
+                    if has_ended((folder / _LEASE).read_text()):
+                        remove_folder(folder)
 
 
 def lease_mark() -> str:

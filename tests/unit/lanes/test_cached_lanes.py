@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from engine.commands import main
 from engine.lanes import cached
 from engine.lanes.cached import LATELY_SECONDS, UNUSED_SECONDS, beyond, cached_lanes, tidy
+from engine.lanes.manifest import MANIFEST, lane_folder
 
 NOW = 2_000_000_000.0
 
@@ -17,7 +19,7 @@ def lanes(cache: Path, digit: str, size: int, age: float) -> Path:
     """Make what lanes look like from outside."""
     folder = cache / (digit * 32)
     folder.mkdir(parents=True)
-    (folder / "left.rows").write_bytes(b"x" * size)
+    (folder / MANIFEST).write_bytes(b"x" * size)
     os.utime(folder, (NOW - age, NOW - age))
     return folder
 
@@ -52,6 +54,28 @@ def test_what_was_used_last_is_kept_first(tmp_path: Path) -> None:
     assert [own.folder.name[0] for own in found] == list("abcd")
     assert [own.folder.name[0] for own in beyond(found, 25)] == list("cd")
     assert not beyond(found, 40)
+
+
+def test_folders_of_others_stay_and_damaged_lanes_go(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    theirs, file, damaged = (tmp_path / (digit * 32) for digit in "abc")
+    theirs.mkdir()
+    (theirs / "thesis.txt").touch()
+    file.touch()
+    (damaged / lane_folder(7)).mkdir(parents=True)
+    assert [own.folder for own in cached_lanes(tmp_path)] == [damaged]
+    assert main(["cache", "clean", "--cache", str(tmp_path)]) == 0
+    assert sorted(tmp_path.iterdir()) == [theirs, file]
+    assert (theirs / "thesis.txt").exists()
+    capsys.readouterr()
+
+
+def test_what_a_removal_that_was_killed_left_goes(tmp_path: Path) -> None:
+    (tmp_path / f".{'0f' * 16}.gone" / "lane-00000").mkdir(parents=True)
+    (tmp_path / ".mine.gone").mkdir()
+    tidy(tmp_path)
+    assert [own.name for own in tmp_path.iterdir()] == [".mine.gone"]
 
 
 def test_a_cache_that_is_not_there_is_empty(tmp_path: Path) -> None:
