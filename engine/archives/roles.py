@@ -119,8 +119,8 @@ def _quoting(archive: Archive, name: str) -> str:
 
 def check_present(archive: Archive, name: str, remedy: str = "") -> None:
     """Raise `InputError` if an archive lacks a column, with this remedy if there is one."""
-    names = archive.schema.names
-    if name not in names:
+    if not archive.schema.get_all_field_indices(name):  # asked of each of many columns
+        names = archive.schema.names
         parts = [part.strip() for part in name.split(",")]
         several = len(parts) > 1 and {*parts} <= {*names}
         if several:

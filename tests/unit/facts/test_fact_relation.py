@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.archives import canonical
-from engine.archives.roles import Roles
+from engine.archives.roles import Roles, check_present
 from engine.archives.source import Archive, open_archive
 from engine.facts import read
 from engine.facts.read import FactTable, read_facts, table_archive
@@ -568,3 +568,24 @@ def test_order_by_several_columns(seed: int) -> None:
     rng.shuffle(columns)
     columns = columns[: 1 + seed % 5]
     assert order_by(columns, 500).tolist() == np.lexsort(columns[::-1]).tolist()
+
+
+def test_checking_a_column_does_not_list_all_of_them() -> None:
+    class Wide:
+        """A schema of very many columns."""
+
+        def get_all_field_indices(self, name: str) -> list[int]:
+            return [7] if name == "c7" else []
+
+        @property
+        def names(self) -> list[str]:
+            listed.append(1)
+            return ["c7"]
+
+    listed: list[int] = []
+    archive = table_archive(pa.table({"a": [1]}), "fact")
+    object.__setattr__(archive, "schema", Wide())
+    check_present(archive, "c7")
+    assert not listed
+    with pytest.raises(InputError, match="has no column 'c8'"):
+        check_present(archive, "c8")
