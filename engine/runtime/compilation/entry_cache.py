@@ -59,11 +59,35 @@ class _Kept(CompileResultCacheImpl):  # type: ignore[misc]
         self._filename_base = self.get_filename_base(name, sys.abiflags)
 
 
+class _Files(IndexDataCacheFile):  # type: ignore[misc]
+    """Index and entries of a kernel, of which what a crash has damaged is as if it were not there.
+
+    Unpickling raises what it likes.
+    """
+
+    def _load_index(self) -> dict[Any, str]:
+        try:
+            found: dict[Any, str] = super()._load_index()
+        except Exception:  # noqa: BLE001
+            return {}
+        return found
+
+    def _load_data(self, name: str) -> Any:  # noqa: ANN401 - numba's
+        try:
+            return super()._load_data(name)
+        except Exception as error:
+            raise FileNotFoundError(name) from error
+
+
 class EntryCache(FunctionCache):  # type: ignore[misc]
     """Entries on disk: those that were shipped, for any processor, and the user's own."""
 
     _impl_class = _Kept
     _cache_file: IndexDataCacheFile
+
+    def __init__(self, function: FunctionType) -> None:
+        super().__init__(function)
+        self._cache_file = self._files(self._cache_path)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:  # noqa: ANN401 - numba's
         """Load an entry without what numba needs to compile one, which takes five times as long."""
@@ -81,11 +105,10 @@ class EntryCache(FunctionCache):  # type: ignore[misc]
 
     @cached_property
     def _shipped(self) -> IndexDataCacheFile:
-        locator = self._impl.locator
-        return IndexDataCacheFile(
-            str(Path(str(SHIPPED)) / locator.folder), self._impl.filename_base,
-            locator.get_source_stamp(),
-        )  # fmt: skip
+        return self._files(str(Path(str(SHIPPED)) / self._impl.locator.folder))
+
+    def _files(self, folder: str) -> IndexDataCacheFile:
+        return _Files(folder, self._impl.filename_base, self._impl.locator.get_source_stamp())
 
     def has_any(self) -> bool:
         """Return whether there is anything of this kernel."""

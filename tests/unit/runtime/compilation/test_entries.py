@@ -193,6 +193,25 @@ def test_a_second_process_finds_what_the_first_compiled_also_where_it_only_reads
     assert not compiled()
 
 
+@pytest.mark.parametrize("content", [b"", b"damaged"])
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_what_a_crash_has_damaged_is_compiled_anew(
+    kind: str, content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINNOW_CACHE", str(tmp_path))
+    found = []
+    for damaged in (False, True, False):
+        for file in tmp_path.rglob(f"*.{kind}") if damaged else ():
+            file.write_bytes(content)
+        done = subprocess.run(  # noqa: S603 - this file's program
+            [sys.executable, "-c", KERNEL + COMPILED_AND_READY],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        found.append(int(done.stdout.split()[0]))
+    assert found == [found[0], found[0], 0]
+    assert found[0] > 0
+
+
 def test_types_are_all_known_before_threads_look_them_up() -> None:
     """Numba looks them up in a dictionary that must not change meanwhile."""
     program = """
