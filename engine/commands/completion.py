@@ -87,6 +87,11 @@ def _after(command: Command) -> tuple[str, ...]:
     return (*(kind.name for kind in command.kinds), *(word for own in choices for word in own))
 
 
+def _positional(command: Command) -> bool:
+    """Return whether a command takes words that are no options."""
+    return any(own.positional for own in command.options.values())
+
+
 def _bash(commands: dict[str, Command]) -> str:
     cases, options = [], []
     for name, command in commands.items():
@@ -98,15 +103,21 @@ def _bash(commands: dict[str, Command]) -> str:
             elif word.takes:
                 cases.append(f"        {pattern}) return ;;")
         every = " ".join((*_after(command), *(word.written for word in words)))
-        options.append(f"            {name}) words={shlex.quote(every)} ;;")
+        files = (
+            "" if _after(command) or not _positional(command) else "[[ $cur == -* ]] || return; "
+        )
+        options.append(f"            {name}) {files}words={shlex.quote(every)} ;;")
     names = shlex.quote(" ".join((*commands, "--help", "--version")))
     return "\n".join(
         (
             "# bash completion of winnow: source <(winnow completion bash)",
             "_winnow() {",
             '    local cur="${COMP_WORDS[COMP_CWORD]}" words=""',
+            '    local before="${COMP_WORDS[COMP_CWORD-1]}"',
             "    COMPREPLY=()",
-            '    case "${COMP_WORDS[1]} ${COMP_WORDS[COMP_CWORD-1]}" in',
+            '    if [ "$before" = "=" ]; then before="${COMP_WORDS[COMP_CWORD-2]}"; fi',
+            '    if [ "$cur" = "=" ]; then cur=""; fi',
+            '    case "${COMP_WORDS[1]} $before" in',
             *cases,
             "    esac",
             '    if [ "$COMP_CWORD" -eq 1 ]; then',

@@ -134,6 +134,11 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["replay", "--rapids", "--est"], {"--estimator"}),
         (["generate", "z"], {"zipf"}),
         (["completion", "b"], {"bash"}),
+        (["replay", "--policy", "=", "di"], {"dimpprob"}),
+        (["replay", "--engine", "="], {"auto", "local", "spark"}),
+        (["replay", "--engine=local", "--memo"], {"--memory", "--memory-left", "--memory-right"}),
+        (["report", ""], set()),  # the shell's own: folders
+        (["report", "--ht"], {"--html"}),
     ],
 )
 def test_bash_completes(scripts: Path, words: list[str], found: set[str]) -> None:
