@@ -14,9 +14,9 @@ from engine.facts.relation import BEFORE, Facts, order_by
 from engine.runtime.jit import Ints, kernel
 
 OUTPUTS = 1 << 20
+"""Matches that are held at once, unless a single arrival has more."""
 _ROOM = 64
 """Matches for each arrival that there is room for at once, where arrivals are few."""
-"""Matches that are held at once, unless a single arrival has more."""
 FEW = 16
 """Facts of a group that are looked at one by one."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated, TypedDict
 
-from engine.archives.roles import Roles
+from engine.archives.roles import Roles, check_present
 from engine.archives.source import Archive
 from engine.facts.access import DEFAULT_METHOD
 from engine.facts.roles import FactRoles
@@ -15,7 +15,7 @@ from engine.options.facts import FactAccess, FactChanges, FactSource, fact_roles
 from engine.options.kinds import NAMES, SOURCE
 from engine.options.meanings import MEANINGS
 from engine.options.option import Interface, Option, check_fields
-from engine.runtime.errors import SpecError
+from engine.runtime.errors import SpecError, did_you_mean
 
 
 class StreamSource(TypedDict, total=False):
@@ -103,7 +103,15 @@ def with_identity(roles: FactRoles, fact: Archive) -> FactRoles:
     """Return the roles with what tells facts apart: as given, else every column but the times.
 
     In a look-up a fact is a whole row of F, so rows that differ anywhere are several.
+
+    Raises
+    ------
+    InputError
+        If F has no such attribute.
     """
+    for name in roles.left:
+        near = did_you_mean(name, fact.schema.names)
+        check_present(fact, name, f" Give the facts' join attribute with --fact-on.{near}")
     if roles.identity:
         return roles
     others = {*roles.left, *roles.times, roles.op}

@@ -383,6 +383,7 @@ WRONG: dict[str, tuple[str, str]] = {
     "access": ("--fact-access tree", "--fact-access is 'tree'; choose one of scan, index"),
     "stream column": ("--on key", "stream archive .*s.parquet has no column 'key'"),
     "fact column": ("--fact-on aa", "fact archive .* has no column 'aa'.*Did you mean 'a'"),
+    "fact has another": ("--fact-on w", "no column 'w': it has .* attribute with --fact-on"),
     "types": (
         "--fact-on v",
         r"k of the stream archive \(string\) and column v of the fact archive",
