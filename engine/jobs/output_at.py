@@ -73,7 +73,10 @@ class OutputFolder(Output):
             claim(self._aside)
         except OSError as error:
             self.discard()
-            raise OutputError(f"output folder {place} cannot be made: {error}") from error
+            raise OutputError(
+                f"output folder {place} cannot be made: {error.strerror or error}; give another "
+                f"{option}"
+            ) from error
         remove_leftovers(place.parent, place.name)
 
     def take(self, name: str, wanted: str, rows: int) -> None:

@@ -232,7 +232,7 @@ def test_places_that_cannot_be_written(folder: Path, refused: Refused) -> None:
     (folder / "folder").mkdir()
     refused(folder, r"output folder \S+folder exists: remove it", out=folder / "folder")
     refused(folder, r"output folder \S+file exists", out=folder / "file")
-    refused(folder, r"output folder \S+out cannot be made", out=folder / "file" / "out")
+    refused(folder, r"made: Not a directory; give another --out", out=folder / "file" / "out")
     refused(folder, r"report \S+folder is a folder", report=folder / "folder")
     refused(folder, r"report \S+r\.json cannot be written", report=folder / "file" / "r.json")
     (folder / "out").symlink_to(folder / "nowhere")

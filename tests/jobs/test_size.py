@@ -214,7 +214,7 @@ def test_the_command_prints_settings_that_spark_reads(
         ("--lanes=0", "--lanes is 0; it must be 1 or more"),
         ("--executor-cores=0", "--executor-cores is 0"),
         ("--row-bytes=wide", "--row-bytes is 'wide'; give numbers with commas"),
-        ("--row-bytes=-1", "give bytes, 0 or more"),
+        ("--row-bytes=-1", "--row-bytes is -1; give bytes, 0 or more"),
         ("--gpu-memory=0", "--gpu-memory is 0.0; give the GiB of a GPU, above 0"),
         ("--format=yaml", "--format is 'yaml'; choose one of table, json, properties"),
         ("--memory=lots", "--memory is 'lots'"),

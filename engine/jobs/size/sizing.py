@@ -85,7 +85,8 @@ class Wanted:
                 option = name.replace("_", "-")
                 raise SpecError(f"--{option} is {value}; give a whole number from 1 to 100000")
         if not all(0 <= own < math.inf for own in self.row_bytes):
-            raise SpecError(f"--row-bytes is {self.row_bytes}; give bytes, 0 or more")
+            given = ",".join(f"{own:g}" for own in dict.fromkeys(self.row_bytes))
+            raise SpecError(f"--row-bytes is {given}; give bytes, 0 or more")
         if self.gpu_memory is not None and not 0 < self.gpu_memory < math.inf:
             raise SpecError(f"--gpu-memory is {self.gpu_memory}; give the GiB of a GPU, above 0")
 
