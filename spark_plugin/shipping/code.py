@@ -29,12 +29,14 @@ def check_place(path: Path, ending: str, option: str) -> Path:
     SpecError
         If its name does not end as Spark requires.
     OutputError
-        If it exists.
+        If it exists, or its folder does not.
     """
     if not path.name.endswith(ending) or path.name == ending:
         raise SpecError(f"{option} {path} must end in {ending}: Spark goes by the name")
     if path.exists():
         raise OutputError(f"{path} exists: remove it or give another {option}")
+    if not path.parent.is_dir():
+        raise OutputError(f"{option} {path} is in no folder that exists: create {path.parent}")
     return path
 
 

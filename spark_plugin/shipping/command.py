@@ -81,6 +81,7 @@ def run(asked: Asked) -> int:
     environment = None
     if given["environment"] is not None:
         environment = check_place(given["environment"], ".tar.gz", "--environment")
+        found = packed(given["extra"])
     if given["out"] is not None:
         code, launcher = write_code(check_place(given["out"], ".zip", "--out"))
         _print_size(code)
@@ -88,7 +89,6 @@ def run(asked: Asked) -> int:
         words.append(f"--py-files {code}")
         start = str(launcher)
     if environment is not None:
-        found = packed(given["extra"])
         with scratch_folder() as folder:
             compiled = None
             if kernels != ["none"]:

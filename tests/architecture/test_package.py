@@ -58,6 +58,31 @@ def test_the_zip_is_the_code_the_same_each_time(
     assert submit == (ROOT / "spark_plugin" / "submit.py").read_text()
 
 
+def test_nothing_is_written_before_all_that_is_asked_for_is_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, packages = str(tmp_path / "a.zip"), str(tmp_path / "b.tar.gz")
+    elsewhere = str(tmp_path / "none" / "b.tar.gz")
+    assert package("--out", code, "--environment", packages, "--extra", "nope") == 2
+    assert "--extra is 'nope'" in capsys.readouterr().err
+    assert package("--out", code, "--environment", elsewhere) == 2
+    assert f"create {tmp_path}/none" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_driver_without_the_packages_says_so(tmp_path: Path) -> None:
+    archive = tmp_path / "winnow.zip"
+    assert package("--out", str(archive)) == 0
+    words = ["-S", str(tmp_path / "winnow-submit.py"), "replay", "--left", "a.parquet"]
+    told = subprocess.run(  # noqa: S603 - ours, and no package that is installed here
+        [sys.executable, *words], env={"PYTHONPATH": str(archive)}, cwd=tmp_path,
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert told.returncode == 2
+    assert told.stderr.startswith("winnow: error: the driver's Python")
+    assert told.stderr.count("\n") == 1
+
+
 def test_what_is_no_python_is_installed_too() -> None:
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     for package, names in wanted["package-data"].items():
@@ -192,7 +217,7 @@ def run(*words: str | Path, python: str) -> subprocess.CompletedProcess[str]:
         (("--out", "winnow.tar"), r"--out winnow.tar must end in .zip"),
         (("--environment", "env.zip"), "must end in .tar.gz"),
         (("--out", "there.zip"), "there.zip exists: remove it"),
-        (("--out", "no/where.zip"), "archive no/where.zip cannot be written"),
+        (("--out", "no/where.zip"), "no/where.zip is in no folder that exists: create no"),
         (("--out", "new.zip", "--extra", "gpu"), "--extra is of the packages"),
         (("--environment", "new.tar.gz", "--extra", "gpus"), "--extra is 'gpus'; choose of bench"),
         (("--out", "new.zip", "--kernels", "none"), "--kernels is of the packages"),
