@@ -114,7 +114,7 @@ def join_through(
     common, found = _checked(sides, fact, roles)
     numbered, number = with_rows(fact, "fact", row, "fact_row")
     table, rows = _collected(numbered, fact.columns, number)
-    read = read_facts(table, roles, found)
+    read = read_facts(table, roles, found, numbers=rows)
     facts = read.facts
     left, a = np.unique(facts.a, return_inverse=True)
     right, b = np.unique(facts.b, return_inverse=True)

@@ -302,7 +302,7 @@ def _from_log(
     if rows.null_count:
         raise without_number("fact", "fact_row")
     table = table.drop_columns(["__winnow_row"])
-    facts = read_facts(table, roles, found).facts
+    facts = read_facts(table, roles, found, numbers=rows.to_numpy()).facts
     order = np.argsort(facts.row, kind="stable")
     at = pa.array(facts.row[order])
     columns = [*table.take(at).columns, rows.take(at)]

@@ -115,7 +115,9 @@ def _files(at: Ints, starts: Mapping[int, str]) -> list[str]:
     return [starts[int(firsts[i])] for i in np.searchsorted(firsts, at, "right") - 1]
 
 
-def complain(fault: Faults, roles: FactRoles, starts: Mapping[int, str]) -> InputError:
+def complain(
+    fault: Faults, roles: FactRoles, starts: Mapping[int, str], numbers: Ints | None = None
+) -> InputError:
     """Return an error that names file, column, fault, count and first rows of all bad rows."""
     at = np.flatnonzero(fault)
     firsts = np.array(sorted(starts))
@@ -123,10 +125,11 @@ def complain(fault: Faults, roles: FactRoles, starts: Mapping[int, str]) -> Inpu
     found = []
     for i, number in sorted(set(zip(file.tolist(), fault[at].tolist(), strict=True))):
         rows = at[(file == i) & (fault[at] == number)]
-        first = tuple((rows[:FIRST_ROWS] - firsts[i]).tolist())
+        shown = rows[:FIRST_ROWS]
+        first = tuple((shown - firsts[i] if numbers is None else numbers[shown]).tolist())
         name, words = starts[int(firsts[i])], FACT_FAULTS[number].words
         column = column_of(roles, number) if name else f"{column_of(roles, number)} of the facts"
         found.append(BadRows(name, column, words, rows.size, first))
     hint = ", name columns that tell facts of one attribute apart with --fact-id,"
     more = hint if IDENTITY & set(fault[at].tolist()) else ""
-    return bad_rows_error(found, more)
+    return bad_rows_error(found, more, quarantines=numbers is None)

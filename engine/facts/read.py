@@ -88,6 +88,7 @@ def read_facts(
     *,
     bad_rows: str = "error",
     payload: bool = False,
+    numbers: Ints | None = None,
 ) -> FactTable:
     """Read F from an archive or a table.
 
@@ -110,6 +111,9 @@ def read_facts(
         Whether a bad row is an error, or set aside with its reason.
     payload : bool
         Whether to keep every column of the archive.
+    numbers : (n,) int64, optional
+        What an error calls the rows where they have numbers of their own, and where nothing sets
+        bad ones aside.
 
     Returns
     -------
@@ -140,7 +144,7 @@ def read_facts(
     reading = _Reading(table, roles, columns, cells)
     found = reading.table_of(starts, payload=payload)
     if found.rejected.num_rows and bad_rows == "error":
-        raise complain(reading.cells.fault, roles, starts)
+        raise complain(reading.cells.fault, roles, starts, numbers)
     return found
 
 

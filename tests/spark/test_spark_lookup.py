@@ -359,8 +359,13 @@ def test_options_that_mean_nothing(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="the fact DataFrame is a stream: give a static one"):
         lookup(stream, rate, **how)
     log = made(spark, tmp_path, "log", k=[1], op=["delete"], at=[4])
-    with pytest.raises(InputError, match="column op: 1 row is deleting a fact that is not there"):
+    with pytest.raises(
+        InputError, match="op of the facts: 1 row is deleting a fact that is not there"
+    ):
         lookup(stream, log, **how, fact_op="op", fact_time="at")
+    own = log.withColumn("id", F.lit(40))
+    with pytest.raises(InputError, match=r"\(row 40\): correct them, .* or filter them out$"):
+        lookup(stream, own, **how, fact_op="op", fact_time="at", fact_row="id")
 
 
 def test_rows_of_several_files_are_numbered_as_in_an_archive(spark: Any, tmp_path: Path) -> None:
