@@ -65,6 +65,19 @@ def check_told_apart(frame: DataFrame, names: Iterable[str]) -> None:
             )
 
 
+def check_alone(frame: DataFrame, side: str, wanted: tuple[str, ...]) -> None:
+    """Raise `SpecError` if a wanted column shares its name with another."""
+    read = _reading(frame)
+    spelt: dict[str, list[str]] = {}
+    for name in frame.columns:
+        spelt.setdefault(read(name), []).append(name)
+    for name in frame.columns:
+        alike = spelt[read(name)]
+        if len(alike) > 1 and name in wanted:
+            own = " or ".join(dict.fromkeys(alike))
+            raise SpecError(f"the {side} DataFrame has more than one column {own}: rename one")
+
+
 def arrow_schema(frame: DataFrame, side: str, wanted: tuple[str, ...]) -> pa.Schema:
     """Return the schema of a DataFrame in Arrow types, as archives have it.
 
@@ -74,18 +87,11 @@ def arrow_schema(frame: DataFrame, side: str, wanted: tuple[str, ...]) -> pa.Sch
         If a wanted column has no such type, does not compare by its bytes, or shares its name with
         another.
     """
-    read = _reading(frame)
-    spelt: dict[str, list[str]] = {}
-    for name in frame.columns:
-        spelt.setdefault(read(name), []).append(name)
+    check_alone(frame, side, wanted)
     fields = []
     for field in frame.schema:
         if field.name in OURS:
             continue
-        alike = spelt[read(field.name)]
-        if len(alike) > 1 and field.name in wanted:
-            own = " or ".join(dict.fromkeys(alike))
-            raise SpecError(f"the {side} DataFrame has more than one column {own}: rename one")
         try:
             fields.append((field.name, arrow_type(field.dataType)))
         except Exception as error:  # pyspark raises several for a type that Arrow lacks

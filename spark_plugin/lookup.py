@@ -30,6 +30,7 @@ from engine.runtime.errors import SpecError
 from spark_plugin.columns import (
     arrow_schema,
     attributes,
+    check_alone,
     check_collation,
     check_digits,
     far_fault,
@@ -125,6 +126,7 @@ def lookup(stream: DataFrame, fact: DataFrame, **options: Unpack[LookupFrames]) 
     job = lookup_of(given)
     own, roles, whole = job.stream_roles, job.fact_roles, job.columns == "all"
     roles, found = _checked(stream, own, fact, roles)
+    check_alone(stream, "stream", tuple(stream.columns) if whole else ())
     tuples = _tuples(stream, own, found, given["row"], whole=whole)
     facts, small = _facts(fact, roles, found, given["fact_row"], whole=whole)
     if given["broadcast"] == "always" or (given["broadcast"] == "auto" and small):

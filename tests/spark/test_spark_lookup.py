@@ -363,6 +363,15 @@ def test_options_that_mean_nothing(spark: Any, tmp_path: Path) -> None:
         InputError, match="op of the facts: 1 row is deleting a fact that is not there"
     ):
         lookup(stream, log, **how, fact_op="op", fact_time="at")
+    twice = stream.select("*", F.col("k").alias("again"), F.lit(1).alias("again"))
+    with pytest.raises(SpecError, match="the stream DataFrame has more than one column again"):
+        lookup(twice, fact, **how)
+    assert lookup(twice, fact, **how, columns="ids").columns == [
+        "row",
+        "fact_row",
+        "ts",
+        "importance",
+    ]
     own = log.withColumn("id", F.lit(40))
     with pytest.raises(InputError, match=r"\(row 40\): correct them, .* or filter them out$"):
         lookup(stream, own, **how, fact_op="op", fact_time="at", fact_row="id")
