@@ -40,6 +40,8 @@ _KEPT = re.compile(
     r"cache\b|(?:create|alter)(?: or replace)?(?: global)?(?: temp| temporary)? view\b"
 )
 """How statements begin whose query Spark plans again, later."""
+_WITH = re.compile(r"(?:\bwith(?: recursive)?|,) (\w+) (?:\( [^()]* \) )?as \(")
+_READ = re.compile(r"\b(?:from|join) (\w+)(?= |$)(?! \.)")
 _OWN = "_winnow_{}"
 _DEPTH = {"(": 1, ")": -1, "[": 1, "]": -1}
 _Runs: TypeAlias = Callable[..., DataFrame]
@@ -137,8 +139,7 @@ def _answered(run: _Runs, query: str, frames: Mapping[str, Any]) -> DataFrame:
 
 def _check_not_kept(function: str, before: str) -> None:
     """Raise `SpecError` for a call in a statement that begins so, if Spark plans it later."""
-    words = (m[0].lower() for m in _TOKEN.finditer(before) if m.lastgroup == "word")
-    found = _KEPT.match(" ".join(words))
+    found = _KEPT.match(_spoken(before))
     if found:
         raise SpecError(
             f"{found[0].upper()} keeps a query for later, when Spark knows no {function}: run the "
@@ -213,6 +214,7 @@ def _called(run: _Runs, query: str, call: _Call, frames: Mapping[str, Any]) -> D
         if table is None:
             texts[name] = text
         else:
+            _check_not_of_with(call.function, query[: call.start], table)
             held = _HELD.fullmatch(table)
             if held and held[1] not in frames:
                 raise SpecError(f"TABLE({table}) names no DataFrame: give one, {held[1]}=...")
@@ -262,6 +264,19 @@ def _table(function: str, query: str, tokens: Sequence[_Token]) -> str | None:
     text = query[tokens[first].start : tokens[last].end] if first <= last else ""
     named = _NAME.fullmatch(text)
     return f"SELECT * FROM {text}" if named else text  # noqa: S608 - the query is the user's
+
+
+def _check_not_of_with(function: str, before: str, table: str) -> None:
+    """Raise `SpecError` if a table's query names what a WITH around it has."""
+    around, own = _spoken(before), _spoken(table)
+    for name in set(_WITH.findall(around)) & set(_READ.findall(own)) - set(_WITH.findall(own)):
+        raise SpecError(f"{function} cannot read {name}, of a WITH: write its query after TABLE")
+
+
+def _spoken(text: str) -> str:
+    """Return the words, names and signs of a text, in small letters, without strings."""
+    found = (m[0].lower() for m in _TOKEN.finditer(text) if m.lastgroup != "space")
+    return " ".join(word.strip("`") for word in found if word[-1] not in "'\"")
 
 
 def _constants(

@@ -231,6 +231,22 @@ def test_what_spark_keeps_for_later_is_refused(spark: Any, begin: str) -> None:
         winnow.spark.sql(spark, f"{begin} AS SELECT * FROM winnow_replay({CALLS}, {WITHIN})")
 
 
+@pytest.mark.parametrize(
+    ("before", "table"),
+    [
+        ("WITH bids AS (SELECT * FROM asks)", "bids"),
+        ("with a as (select 1), `Bids`(k, t) as (select 1, 2)", "select * from BIDS where k = 1"),
+    ],
+)
+def test_a_name_of_a_with_is_no_table(spark: Any, archives: Path, before: str, table: str) -> None:
+    call = f"winnow_replay(TABLE({table}), TABLE(asks), {OPTIONS}, columns => 'ids')"
+    with pytest.raises(SpecError, match="cannot read bids, of a WITH: write its query"):
+        winnow.spark.sql(spark, f"{before} SELECT * FROM {call}")
+    other = f"WITH b AS (SELECT 1) SELECT * FROM {call}"
+    assert winnow.spark.sql(spark, other).columns[:2] == ["left_row", "right_row"]
+    assert archives
+
+
 def test_a_parenthesis_that_is_not_closed(spark: Any) -> None:
     with pytest.raises(SpecError, match="the parenthesis of winnow_replay is not closed"):
         winnow.spark.sql(spark, "SELECT * FROM winnow_replay(TABLE(bids)")
