@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from pyspark.errors import PySparkException
-
 from engine.runtime.errors import InputError, WinnowError
 
 
@@ -55,8 +53,8 @@ def settle(function: Callable[..., Any]) -> None:
 
 _FOUND = re.compile(
     r"^engine\.runtime\.errors\.\w+: (.+)$"
-    r"|^\[USER_RAISED_EXCEPTION\] ((?:the )?column .+ of the (?:stream|fact) DataFrame: .+?)"
-    r"(?: SQLSTATE: \w+)?$",
+    r"|^(?:\[USER_RAISED_EXCEPTION\]|Caused by: java\.lang\.RuntimeException:) "
+    r"((?:the )?column .+ of the (?:stream|fact) DataFrame: .+?)(?: SQLSTATE: \w+)?$",
     re.MULTILINE,
 )
 """What a task, or Spark for a look-up, says of a row."""
@@ -67,7 +65,7 @@ def told() -> Iterator[None]:
     """Raise what a query has found wrong with its rows as `InputError`, without a task's stack."""
     try:
         yield
-    except PySparkException as error:
+    except Exception as error:  # Spark's, in Spark 3.5 py4j's too
         found = _FOUND.search(str(error))
         if found is None:
             raise

@@ -252,10 +252,8 @@ def _of_spark(frame: Any, name: str) -> pa.Table:  # noqa: ANN401 - PySpark need
             f"{name} is a stream of Spark's, which has no end: give what has been written so far "
             "(spark.read)"
         )
-    if hasattr(frame, "toArrow"):
-        found: pa.Table = frame.toArrow()
-        return found
-    return _of_pandas(frame.toPandas())  # Spark 3.5
+    found: pa.Table = home_of(frame).collected(frame)
+    return found
 
 
 def spooled(reader: pa.RecordBatchReader) -> pa.Table:
