@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Take ``--cases N`` and ``--seconds S`` (`cases_tried`)."""
     told = "of each parametrised test try N cases, or all where what it uses has changed"
     parser.addoption("--cases", type=int, metavar="N", help=told)
-    told = "of these, those that take S seconds of one process, together with all others"
+    told = "beside N cases of each, only what takes S seconds of one process, a part of it in turn"
     parser.addoption("--seconds", type=float, metavar="S", help=told)
 
 

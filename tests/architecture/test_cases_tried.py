@@ -139,11 +139,29 @@ def test_long_tests_are_tried_where_what_they_use_has_changed(
     def fit(seconds: float) -> Counter[str]:
         return Counter(item.originalname for item in cases_tried.tried(items, 2, seconds)[0])
 
-    short = 4 * cases_tried.SHORT  # of test_a and of the other file's, which did not change
-    assert fit(0) == fit(2 + short) == {"test_a": 2, "test_b": 2, "test_c": 1}
-    assert fit(7 + short) == {"test_a": 3, "test_b": 2, "test_c": 3}
-    assert fit(9 + short) == {"test_a": 3, "test_b": 3, "test_c": 2}  # its third counts thrice
+    monkeypatch.setattr(cases_tried, "IN_TURN", 0.0)
+    assert fit(0) == {"test_a": 2, "test_b": 2, "test_c": 1}
+    assert fit(1) == {"test_a": 3, "test_b": 2, "test_c": 1}
+    assert fit(5) == {"test_a": 3, "test_b": 2, "test_c": 3}
+    assert fit(7) == {"test_a": 3, "test_b": 3, "test_c": 2}  # its third counts thrice
     assert fit(100) == {"test_a": 3, "test_b": 5, "test_c": 3}
+
+
+@pytest.mark.usefixtures("changed")
+def test_long_tests_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"test_{letter}" for letter in "abcdefgh"]
+    long = {f"tests/jobs/test_sweep.py::{name}": Long(0, 4) for name in names}
+    monkeypatch.setattr(cases_tried, "LONG", long)
+    items = [*cases(UNIT, "test", 3), *(item for name in names for item in cases(JOB, name, 3))]
+    met = Counter()
+    for turn in range(40):
+        monkeypatch.setenv("WINNOW_TURN", str(turn))
+        kept, _ = cases_tried.tried(items, 2, 8)
+        assert Counter(item.path for item in kept) == {UNIT: 2, JOB: 2}
+        assert kept == cases_tried.tried(items, 2, 8)[0]
+        met.update(item.name for item in kept if item.path == JOB)
+    assert len(met) > 20
+    assert not any(item.path == JOB for item in cases_tried.tried(items, 2)[0])
 
 
 def test_long_tests_that_guard_what_changed_are_tried(

@@ -4,14 +4,16 @@ That is N of each test function, the first among them, and fewer of a long one (
 all where something changed that the test uses. `$WINNOW_CHANGED` names the files that changed:
 `make test` asks git, `.ci/run` takes the last commits. A test uses the folders from which it
 imports, by itself or through what tests share; and all that kernels of replays are made of, if any
-of that. ``--seconds S``, as in `.ci/run`, leaves out of these cases, and of the tests that guard
-what changed (`thorough`), those that do not fit.
+of that. ``--seconds S``, as in `.ci/run`, limits what is tried beside those N: half of that time is
+for long tests of which no case would be tried, in turn (`$WINNOW_TURN`, in `.ci/run` the commit,
+says which), the rest for cases and tests that guard what changed (`thorough`).
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -32,6 +34,8 @@ ALWAYS = ("tests/architecture/", "tests/commands/test_goldens.py")
 """Tests of everything that take no time."""
 SHORT = 0.08
 """Seconds that a case of a function takes that is not long."""
+IN_TURN = 0.5
+"""Of the time: for long tests in turn."""
 OF_ALL = ("tests/benchmarks/", "tests/docs/")
 """Tests of everything that take long: tried in full where anything changed."""
 
@@ -64,9 +68,9 @@ def tried(
     most : int
         Cases of a function whose places did not change.
     seconds : float or None
-        What all may take, one after the other. Of functions whose places changed more cases are
-        tried while they fit, and of those that guard them any, those first that take little and of
-        whose function few are tried; None for all of them.
+        What all beside `most` cases may take, one after the other: of long tests in turn, of
+        functions whose places changed, and of those that guard them, those first that take little
+        and of whose function few are tried; None for all that changed.
     """
     cases: dict[tuple[Path, str], list[Some]] = {}
     for item in items:
@@ -74,7 +78,7 @@ def tried(
         cases.setdefault((item.path, name), []).append(item)
     kept: set[Some] = set()
     more: list[tuple[float, float, str, Some]] = []
-    taken = 0.0
+    in_turn: list[tuple[int, float, Some]] = []
     for (path, name), own in cases.items():
         long = LONG.get(f"{path.relative_to(ROOT)}::{name}", Long(most, SHORT))
         guard = any(on_guard(getattr(item, "own_markers", ())) for item in own)
@@ -84,17 +88,41 @@ def tried(
             number = 0 if guard and seconds is not None else min(long.cases, len(own))
         first = spread(own, number, crc32(name.encode()))
         kept.update(first)
-        taken += number * long.seconds
+        if not guard and not number:
+            turn = crc32(f"{os.environ.get('WINNOW_TURN', '')} {path.name} {name}".encode())
+            in_turn.append((turn, long.seconds, own[turn % len(own)]))
         others = [item for item in own if item not in kept and (in_full(path) or guard)]
         more += [
             ((number + i) * long.seconds, long.seconds, item.name, item)
             for i, item in enumerate(sorted(others, key=_shuffled), 1)
         ]
-    for _, own_seconds, _, item in sorted(more, key=lambda own: own[:3]):
-        if seconds is None or taken + own_seconds <= seconds:
+    by_size = [(own_seconds, item) for _, own_seconds, _, item in sorted(more, key=_size)]
+    if seconds is None:
+        kept.update(item for _, item in by_size)
+    else:
+        by_turn = [(own_seconds, item) for _, own_seconds, item in sorted(in_turn, key=_turn)]
+        taken = _fit(by_turn, kept, IN_TURN * seconds)
+        taken += _fit(by_size, kept, seconds - taken)
+        _fit(by_turn, kept, seconds - taken)
+    return [item for item in items if item in kept], [item for item in items if item not in kept]
+
+
+def _fit(items: Iterable[tuple[float, Some]], kept: set[Some], seconds: float) -> float:
+    """Keep the items that fit in the time, in order, and return what those kept now take."""
+    taken = 0.0
+    for own_seconds, item in items:
+        if item not in kept and taken + own_seconds <= seconds:
             kept.add(item)
             taken += own_seconds
-    return [item for item in items if item in kept], [item for item in items if item not in kept]
+    return taken
+
+
+def _size(own: tuple[float, float, str, Item]) -> tuple[float, float, str]:
+    return own[:3]
+
+
+def _turn(own: tuple[int, float, Item]) -> int:
+    return own[0]
 
 
 def _shuffled(item: Item) -> int:
