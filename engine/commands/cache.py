@@ -28,7 +28,7 @@ LIST, CLEAN = "list", "clean"
 class What(TypedDict, total=False):
     """What is done."""
 
-    do: Annotated[
+    action: Annotated[
         str,
         Option(
             "list shows what is kept, clean removes it",
@@ -55,7 +55,7 @@ COMMAND = Command(
 def run(asked: Asked) -> int:
     """List what is kept between runs, or remove it."""
     given = asked.given
-    if given["do"] == LIST and "keep" in given:
+    if given["action"] == LIST and "keep" in given:
         raise SpecError("--keep is of winnow cache clean, and list removes nothing: leave it out")
     named = given["cache"]
     if named is not None and (isinstance(named, Uri) or not named.is_dir()):
@@ -66,7 +66,7 @@ def run(asked: Asked) -> int:
     if given["cache"] is None and kernels.size:
         kept.insert(0, kernels)
     place = given["cache"] or cache_home()
-    if given["do"] == LIST:
+    if given["action"] == LIST:
         _print(kept, place)
         return 0
     most = parse_bytes(given["keep"])

@@ -132,7 +132,8 @@ def run(asked: Asked) -> int:
         If kernels cannot be kept, or ``--check`` finds that one was missing.
     """
     given = asked.given
-    names = [chosen("--only", name, list(RUNS)) for name in given["only"] or RUNS]
+    asked_for = dict.fromkeys(given["only"] or RUNS)
+    names = [chosen("--only", name, list(RUNS)) for name in asked_for]
     if given["out"] is not None:
         if given["check"]:
             raise SpecError("--check is of what is there: leave out --out, which makes a folder")
@@ -148,7 +149,7 @@ def run(asked: Asked) -> int:
         lines = [(name, line.format(folder=place)) for name in names for line in RUNS[name]]
         compiled = list(chain.from_iterable(_compiled(lines)))
     spent = time.perf_counter() - begun
-    print(f"{len(compiled)} kernels compiled, the others were there")  # noqa: T201
+    print(f"kernels compiled: {len(compiled)}; the others were there")  # noqa: T201
     print(f"seconds: {spent:.1f}; they are kept in {folder}")  # noqa: T201
     if given["check"] and compiled:
         raise WinnowError(
