@@ -222,7 +222,7 @@ def test_data_frames_are_written_whole_by_sparks_own_committer(
 @pytest.mark.parametrize(
     ("kind", "at", "more"),
     [
-        ("executor_killed", "join_stretch", {"aggregate": "sum(importance)", "within": "20%"}),
+        ("executor_killed", "join_stretch", {"aggregate": "sum(importance)", "read": "40%"}),
         *repeats(
             [
                 ("worker_killed", "join_stretch", {"within": "20%", "sizes": "keys"}),
