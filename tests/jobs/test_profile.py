@@ -352,6 +352,22 @@ def test_shortest_windows_keep_what_they_say(tmp_path: Path) -> None:
                 assert (own >= int(percent) / 100 * matches) is kept
 
 
+@pytest.mark.parametrize("windows", [(500, 0), (500, 500), (20_000, 0)])
+def test_a_constant_rate_is_not_called_bursts(windows: tuple[int, int]) -> None:
+    """A short window of a Poisson stream holds several times its mean somewhere."""
+    rng = np.random.default_rng(5)
+    options: dict[str, Any] = dict(
+        zip(("window_left", "window_right"), windows, strict=True), on="key", time="ts"
+    )
+    left, right = (np.sort(rng.integers(0, 500_000, 5_000)) for _ in SIDES)
+    hasty = np.sort(np.concatenate([right, np.full(500, 250_000)]))
+    for ts, caution in ((right, False), (hasty, True)):
+        streams = (pa.table({"ts": own, "key": own % 50}) for own in (left, ts))
+        found = winnow.profile(*streams, **options).profile.advice
+        assert (found["caution"] or "").startswith("The right stream comes in bursts") is caution
+        assert caution or found["caution"] is None
+
+
 def test_a_file_holds_the_whole_profile(tmp_path: Path) -> None:
     left, right, options = CASES["apart"]
     written(tmp_path, left, right)

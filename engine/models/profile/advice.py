@@ -178,8 +178,8 @@ def advise(
 def _caution(basis: Evidently) -> str | None:
     """Return what makes the expected recall too high, if something does: bursts."""
     ratios = [
-        peak / mean if mean else 1.0
-        for peak, mean in zip(basis.peaks, basis.mean_windows, strict=True)
+        peak / mean if peak > _steady_peak(mean, rows) else 1.0
+        for peak, mean, rows in zip(basis.peaks, basis.mean_windows, basis.rows, strict=True)
     ]
     if max(ratios) < BURSTY:
         return None
@@ -189,6 +189,16 @@ def _caution(basis: Evidently) -> str | None:
         f"The {SIDES[ratios.index(most)]} stream comes in bursts: its fullest window holds {times} "
         "the mean, and both models take rates for constant."
     )
+
+
+def _steady_peak(mean: float, rows: int) -> float:
+    """Return what no window of a Poisson stream of this rate holds, but with probability 1/1000.
+
+    By Bernstein's inequality for a Poisson number, and the union over the windows that begin at
+    each of the rows.
+    """
+    log = math.log(1000 * max(1, rows))
+    return mean + log / 3 + math.sqrt(log * log / 9 + 2 * log * mean)
 
 
 def _memories(basis: Evidently, trials: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
