@@ -16,7 +16,7 @@ from engine.archives.canonical import LANE_SEED, canonical, codes, hashed
 from engine.archives.families import plain_type
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import Part
-from engine.archives.ticks import FAULTS, Faults, importances, reason, ticks
+from engine.archives.ticks import FAULTS, FRACTION, Faults, importances, reason, ticks
 from engine.runtime.columns import replaced
 from engine.runtime.errors import InputError
 from engine.runtime.jit import Floats, Ints
@@ -226,6 +226,8 @@ def bad_rows_error(
     """
     lines, within = [], ""
     for bad in found:
+        if not remedy and bad.words == FRACTION:
+            remedy = " (as by scaling times to whole numbers, such as of microseconds)"
         first = bad.rows[:FIRST_ROWS]
         shown = ", ".join(map(str, first)) + (", ..." if bad.total > len(first) else "")
         what = "1 row is" if bad.total == 1 else f"{bad.total} rows are"

@@ -47,6 +47,7 @@ FAULTS = (
     Fault("importance", "importance greater than 1e100", "greater than 1e100"),
 )
 _NULL, _NAN, _INFINITE, _PART, _RANGE, _UNREAD = range(1, 7)
+FRACTION = FAULTS[_PART].words
 _NO_WEIGHT, _NAN_WEIGHT, _INFINITE_WEIGHT, _NEGATIVE, _UNREAD_WEIGHT = range(7, 12)
 _FAR, _HUGE_WEIGHT = range(12, 14)
 _FARTHEST = 2**62
