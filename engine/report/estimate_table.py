@@ -13,7 +13,7 @@ from rich.table import Table
 
 from engine.report.charts import Chart, Series, over_time
 from engine.report.envelope import Report
-from engine.report.sample_table import FIRST, aggregate_table
+from engine.report.sample_table import print_aggregates
 from engine.report.shown import Shown
 from engine.report.tables import facts_line, length, number, percent, print_end, rounded, table_of
 from engine.runtime.streams import SIDES
@@ -31,10 +31,8 @@ def print_estimate(report: Report, aggregates: Mapping[str, pa.Table], console: 
     content = report.content
     if "policy" in content:
         console.print(_measures(aggregates))
-    for text, table in aggregates.items() if "policy" not in content else ():
-        console.print(aggregate_table(text, table, content))
-        if table.num_rows > FIRST:
-            console.print(f"the first {FIRST} of {table.num_rows:,} rows")
+    else:
+        print_aggregates(content, aggregates, console)
     console.print(_how(content))
     exact = content["exact"]
     console.print(_read(content))

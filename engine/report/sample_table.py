@@ -20,6 +20,8 @@ from engine.runtime.time_units import instant_text
 
 FIRST = 10
 """Rows of an aggregate that are shown."""
+_ALL = ".aggregates in Python"
+"""Where all rows of the aggregates are."""
 _LARGE = 10_000
 """From here on numbers are shown without decimals."""
 
@@ -46,10 +48,7 @@ def print_sample(report: Report, aggregates: Mapping[str, pa.Table], console: Co
             "sizes are weighted by importance: sums of importance are estimated more precisely, "
             "numbers of outputs less"
         )
-    for text, table in aggregates.items():
-        console.print(aggregate_table(text, table, content))
-        if table.num_rows > FIRST:
-            console.print(f"the first {FIRST} of {table.num_rows:,} rows")
+    print_aggregates(content, aggregates, console, f"--aggregates-out, or {_ALL}")
     speed = f"{content['tuples_per_second']:,.0f} tuples/s; seed {content['seed']}"
     print_end(console, content, speed)
     if content["aggregates_out"]:
@@ -149,7 +148,18 @@ def _days(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.date32()).cast(pa.int32())
 
 
-def aggregate_table(text: str, found: pa.Table, content: dict[str, Any]) -> Table:
+def print_aggregates(
+    content: dict[str, Any], aggregates: Mapping[str, pa.Table], console: Console,
+    where: str = _ALL,
+) -> None:  # fmt: skip
+    """Print the first rows of each aggregate, and where the others are."""
+    for text, table in aggregates.items():
+        console.print(_table(text, table, content))
+        if table.num_rows > FIRST:
+            console.print(f"the first {FIRST} of {table.num_rows:,} rows; all: {where}")
+
+
+def _table(text: str, found: pa.Table, content: dict[str, Any]) -> Table:
     """Draw the first rows: window, groups, estimate, interval and, where known, what is true."""
     groups = _groups(found)
     windows = found.column("window_begin").null_count < found.num_rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -25,6 +26,21 @@ def test_an_estimate_that_reads_files_again_says_so() -> None:
     assert read == ("Read", "1.50 times", "1,000 bytes, as some were read more than once")
     content["read"] = {"share": 0.25}
     assert answers_of("estimate", content) == [("Read", "25.00 %", "of 1,000 bytes")]
+
+
+def test_aggregates_of_many_rows_say_where_the_others_are() -> None:
+    groups = [f"g{own % 12}" for own in range(40)]
+    stream = pa.table({"t": range(40), "k": range(40), "group": groups})
+    join: dict[str, Any] = {"on": "k", "time": "t", "window": 0}
+    join["aggregates"] = "count(*) by left.group"
+    in_python = ".aggregates in Python"
+    for found, where in (
+        (winnow.estimate(stream, stream, **join), in_python),
+        (winnow.sample(stream, stream, **join, memory=40), f"aggregates_out, or {in_python}"),
+    ):
+        assert f"the first 10 of 12 rows; all: {where}" in str(found)
+        (of_all,) = found.aggregates.values()
+        assert of_all.num_rows == 12
 
 
 def test_a_profile_of_tuples_that_match_nothing_says_none() -> None:
