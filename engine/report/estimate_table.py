@@ -13,7 +13,7 @@ from rich.table import Table
 
 from engine.report.charts import Chart, Series, over_time
 from engine.report.envelope import Report
-from engine.report.sample_table import print_aggregates
+from engine.report.sample_table import groups_of, print_aggregates
 from engine.report.shown import Shown
 from engine.report.tables import facts_line, length, number, percent, print_end, rounded, table_of
 from engine.runtime.streams import SIDES
@@ -182,10 +182,12 @@ def _how(content: Mapping[str, Any]) -> str:
 def estimate_shown(report: Report, aggregates: Mapping[str, pa.Table]) -> Shown:
     """Return what is shown of an estimate."""
     printed = partial(print_estimate, report, aggregates)
-    return Shown("estimate", report.content, printed, partial(_by_time, report.content))
+    grouped = any(map(groups_of, list(aggregates.values())[:1]))
+    return Shown("estimate", report.content, printed, partial(_by_time, report.content, grouped))
 
 
-def _by_time(content: Mapping[str, Any]) -> list[Chart]:
+def _by_time(content: Mapping[str, Any], grouped: bool) -> list[Chart]:
+    """Draw the first aggregate in parts of time, over all of its groups if it has some."""
     parts = content["by_time"]
     if all(own["estimate"] is None for own in parts):
         return []
@@ -193,6 +195,8 @@ def _by_time(content: Mapping[str, Any]) -> list[Chart]:
     edges = [*(own["from"] for own in parts), parts[-1]["to"] + 1]
     name = content["aggregates"][0]["aggregate"]
     series, title = Series(name, values), f"{name} over time"
+    if grouped:
+        title += ", all groups together"
     if any(own is not None for own in low):
         series = Series(name, values, low, high)
         title += f", with intervals of {100 * content['confidence']:g} %"

@@ -123,7 +123,7 @@ def _pane(content: dict[str, Any], line: Mapping[str, Any]) -> str:
     return f"{instant(content, begin)} until {instant(content, end)}"
 
 
-def _groups(found: pa.Table) -> list[str]:
+def groups_of(found: pa.Table) -> list[str]:
     """Return the columns of an aggregate's table that are groups: STREAM.COLUMN each."""
     return [name for name in found.column_names if "." in name]
 
@@ -161,7 +161,7 @@ def print_aggregates(
 
 def _table(text: str, found: pa.Table, content: dict[str, Any]) -> Table:
     """Draw the first rows: window, groups, estimate, interval and, where known, what is true."""
-    groups = _groups(found)
+    groups = groups_of(found)
     windows = found.column("window_begin").null_count < found.num_rows
     exact = "covered" in found.column_names
     texts = [*(["window"] if windows else []), *groups]
@@ -214,7 +214,7 @@ def _plots(content: Mapping[str, Any], aggregates: Mapping[str, pa.Table]) -> li
 
 def _over_time(content: Mapping[str, Any], text: str, found: pa.Table) -> list[Chart]:
     """Return an aggregate by its windows, if it has such and no groups."""
-    grouped = bool(_groups(found))
+    grouped = bool(groups_of(found))
     begins = found.column("window_begin")
     if grouped or found.num_rows < 2 or begins.null_count:
         return []

@@ -43,6 +43,16 @@ def test_aggregates_of_many_rows_say_where_the_others_are() -> None:
         assert of_all.num_rows == 12
 
 
+def test_a_plot_over_time_says_that_it_is_of_all_groups_together() -> None:
+    stream = pa.table({"t": range(40), "k": range(40), "group": [own % 2 for own in range(40)]})
+    join: dict[str, Any] = {"on": "k", "time": "t", "window": 0}
+    for groups, told in ((" by left.group", True), ("", False)):
+        plot = winnow.estimate(stream, stream, **join, aggregates=f"count(*){groups}").plot()
+        title = plot.axes[0].get_title(loc="left").replace("\n", " ")
+        assert title.startswith(f"count(*){groups} over time")
+        assert ("all groups together" in title) is told
+
+
 def test_a_profile_of_tuples_that_match_nothing_says_none() -> None:
     begin = dt.datetime(2024, 1, 1)  # noqa: DTZ001 - as files without a zone have it
     sides = [
