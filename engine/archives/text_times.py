@@ -152,7 +152,7 @@ def check_alike(cells: pa.Array, unit: str, *, zoned: bool) -> None:
     ]
     if finer:
         raise InputError(
-            f"time {finer[0]!r} is no whole number of ticks of 1 {unit}, which the first 4 MiB of "
-            "each file need: write a time there as fine, such as 2026-03-01T08:00:00.000, or "
+            f"time {finer[0]!r} is finer than those in the first 4 MiB of each file, which make "
+            f"the tick 1 {unit}: write one of these as fine, such as 2026-03-01T08:00:00.000, or "
             "convert the archive to Parquet"
         )

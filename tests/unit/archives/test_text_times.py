@@ -63,8 +63,8 @@ def test_the_finest_time_of_any_file_decides(tmp_path: Path, first: Sequence[str
 @pytest.mark.parametrize(
     ("times", "later", "told"),
     [
-        (WHOLE, "2024-01-02T00:00:00.5", "time '2024-01-02T00:00:00.5' is no whole number of "),
-        (["2024-01-01"] * 900, WHOLE[1], "ticks of 1 day, which the first 4 MiB of each file need"),
+        (WHOLE, "2024-01-02T00:00:00.5", "time '2024-01-02T00:00:00.5' is finer than those in "),
+        (["2024-01-01"] * 900, WHOLE[1], "the first 4 MiB of each file, which make the tick 1 day"),
         (WHOLE, "2024-01-02T00:00:00Z", "'2024-01-02T00:00:00Z' has a time zone, and times before"),
         ([f"{own}Z" for own in WHOLE], WHOLE[0], "'2024-01-01T00:00:00' has no time zone, and tim"),
     ],
