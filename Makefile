@@ -10,7 +10,8 @@ REPRODUCE_ARGS ?=
 # Of each parametrised test so many cases are tried, of long ones fewer, or all where what it uses
 # has changed.
 CASES ?= 2
-# Of those that are tried for changes, what fits in so many seconds of one process; empty for all.
+# Beside these, long tests in turn and those for changes, in so many seconds of one process; empty: all
+# for changes.
 FIT ?=
 # What is done before the tests, two at once.
 FIRST ?= check kernels

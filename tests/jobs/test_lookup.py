@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pyarrow.csv as pv
 import pyarrow.parquet as pq
 import pytest
 from lookup_cases import FACT, IDS, ON, cases, rows_of
-from places import DATA
+from places import DATA, ROOT
 
 from engine.commands import main
 from engine.facts import access as access_module
@@ -27,6 +28,7 @@ from engine.runtime.errors import InputError, OutputError, SpecError
 from winnow import lookup
 
 BPI = DATA / "bpi2020"
+LOOKUP = ROOT / "docs" / "lookup.md"
 real = pytest.mark.skipif(not BPI.is_dir(), reason=f"the real archives are not at {DATA}")
 
 
@@ -281,6 +283,32 @@ def test_equals_duckdb_with_several_columns_and_timestamps() -> None:
     assert found.report["outputs"] == count
     assert found.report["importance"] == pytest.approx(weight, rel=1e-12)
     assert found.report["tick"] == "ms"
+
+
+def test_an_as_of_join_by_the_statement_of_the_docs_equals_duckdb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At ties of a symbol's quotes any of them may be the last: here they are equal."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(8)
+    for name, number in (("quotes", 2_000), ("trades", 500)):
+        ts, symbol = np.sort(rng.integers(0, 3_000, number)), rng.integers(0, 20, number)
+        table = pa.table({"ts": ts, "symbol": symbol, "price": 100 * ts + symbol})
+        pq.write_table(table, f"{name}.parquet")
+    (statement,) = re.findall("```sql\n(.+?)```", LOOKUP.read_text(), re.DOTALL)
+    duckdb.sql(statement)
+    found = lookup(
+        "trades.parquet", "active.parquet", on="symbol", time="ts", fact_begin="ts",
+        fact_end="until",
+    )  # fmt: skip
+    expected = duckdb.sql(
+        "SELECT t.ts, t.symbol, q.price FROM 'trades.parquet' t ASOF JOIN (SELECT DISTINCT * "
+        "FROM 'quotes.parquet') q ON t.symbol = q.symbol AND t.ts >= q.ts ORDER BY ALL"
+    ).fetchall()
+    own = pa.table(found)
+    names = ("stream_ts", "stream_symbol", "fact_price")
+    assert sorted(zip(*(own[name].to_pylist() for name in names), strict=True)) == expected
+    assert 400 < len(expected) < 500
 
 
 def test_an_empty_stream_and_an_empty_relation(tmp_path: Path) -> None:

@@ -96,11 +96,13 @@ def tried(
             ((number + i) * long.seconds, long.seconds, item.name, item)
             for i, item in enumerate(sorted(others, key=_shuffled), 1)
         ]
-    by_size = [(own_seconds, item) for _, own_seconds, _, item in sorted(more, key=_size)]
+    more.sort(key=lambda own: own[:3])
+    by_size = [(own_seconds, item) for _, own_seconds, _, item in more]
     if seconds is None:
         kept.update(item for _, item in by_size)
     else:
-        by_turn = [(own_seconds, item) for _, own_seconds, item in sorted(in_turn, key=_turn)]
+        in_turn.sort(key=lambda own: own[:2])
+        by_turn = [(own_seconds, item) for _, own_seconds, item in in_turn]
         taken = _fit(by_turn, kept, IN_TURN * seconds)
         taken += _fit(by_size, kept, seconds - taken)
         _fit(by_turn, kept, seconds - taken)
@@ -115,14 +117,6 @@ def _fit(items: Iterable[tuple[float, Some]], kept: set[Some], seconds: float) -
             kept.add(item)
             taken += own_seconds
     return taken
-
-
-def _size(own: tuple[float, float, str, Item]) -> tuple[float, float, str]:
-    return own[:3]
-
-
-def _turn(own: tuple[int, float, Item]) -> int:
-    return own[0]
 
 
 def _shuffled(item: Item) -> int:

@@ -60,22 +60,19 @@ class _Kept(CompileResultCacheImpl):  # type: ignore[misc]
 
 
 class _Files(IndexDataCacheFile):  # type: ignore[misc]
-    """Index and entries of a kernel, of which what a crash has damaged is as if it were not there.
-
-    Unpickling raises what it likes.
-    """
+    """Index and entries of a kernel; what a crash has damaged is as if it were not there."""
 
     def _load_index(self) -> dict[Any, str]:
         try:
             found: dict[Any, str] = super()._load_index()
-        except Exception:  # noqa: BLE001
+        except Exception:  # noqa: BLE001 - unpickling raises what it likes; it is compiled anew
             return {}
         return found
 
     def _load_data(self, name: str) -> Any:  # noqa: ANN401 - numba's
         try:
             return super()._load_data(name)
-        except Exception as error:
+        except Exception as error:  # the same
             raise FileNotFoundError(name) from error
 
 
