@@ -15,8 +15,9 @@ from engine.options.kinds import ITEMS, NUMBER
 from engine.options.meanings import MEANINGS
 from engine.options.option import Option, check_fields, options_of
 from engine.options.replay import FACT, JOIN, JobOptions, job_of
-from engine.options.sample import CONFIDENCE, Confidence, specs_of
+from engine.options.sample import CONFIDENCE, AggregatesOut, Confidence, specs_of
 from engine.runtime.errors import SpecError
+from engine.runtime.storage.uris import Place
 from engine.runtime.streams import SIDES
 from engine.sampling.aggregates import AggregateSpec
 
@@ -84,7 +85,7 @@ class Kept(
 class Estimate(
     Fact, streams.Columns, streams.Reading, streams.Seed, streams.Windows, streams.TimeUnit,
     streams.Outputs, Kept, Asked,
-    Precision, Confidence, where.Cache, total=False,
+    Precision, Confidence, AggregatesOut, where.Cache, total=False,
 ):  # fmt: skip
     """The keywords of an estimate."""
 
@@ -99,7 +100,7 @@ ESTIMATE = Command(
         JOIN,
         Group("memory", (Kept,)),
         Group("estimates", (Asked, Precision, Confidence, streams.Seed)),
-        Group("output", (where.Report,)),
+        Group("output", (AggregatesOut, where.Report)),
     ),
     _INSTEAD,
     example=(
@@ -128,6 +129,8 @@ class AnyEstimate(ABC):
         Share of the bytes.
     sizes : {"auto", "footers", "keys"}
         By what stretches of an exact join are drawn.
+    aggregates_out : Path, Uri or None
+        Folder of the aggregates' tables.
 
     Raises
     ------
@@ -141,6 +144,7 @@ class AnyEstimate(ABC):
     seconds: float | None = None
     read: float | None = None
     sizes: str = AUTO
+    aggregates_out: Place | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.confidence < 1:
@@ -253,6 +257,11 @@ def estimate_of(given: Given) -> EstimateOptions:
         raise SpecError(
             "--aggregate is of the exact join, and with a memory recall, outputs and their "
             "importance are estimated: leave one of them out"
+        )
+    if budgeted and "aggregates_out" in given:
+        raise SpecError(
+            "--aggregates-out is of aggregates of the exact join: leave it out; --report has all "
+            "that is estimated of a replay"
         )
     if budgeted and "policy" not in given:
         raise SpecError(

@@ -13,14 +13,14 @@ from engine.options.meanings import MEANINGS
 from engine.options.multijoin import MultiJoinOptions
 from engine.options.multijoin_given import multijoin_of
 from engine.options.option import check_fields, options_of
-from engine.options.sample import Confidence
+from engine.options.sample import AggregatesOut, Confidence
 from engine.runtime.errors import SpecError
 
 
 class EstimateStreams(
     several.Streams, several.On, several.Best, shared.TimeUnit, shared.Outputs, shared.Seed,
     shared.Reading, Asked,
-    Precision, Confidence, total=False,
+    Precision, Confidence, AggregatesOut, total=False,
 ):  # fmt: skip
     """The keywords of an estimate of several streams."""
 

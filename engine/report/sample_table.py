@@ -20,7 +20,7 @@ from engine.runtime.time_units import instant_text
 
 FIRST = 10
 """Rows of an aggregate that are shown."""
-_ALL = ".aggregates in Python"
+_ALL = "--aggregates-out, or .aggregates in Python"
 """Where all rows of the aggregates are."""
 _LARGE = 10_000
 """From here on numbers are shown without decimals."""
@@ -48,11 +48,9 @@ def print_sample(report: Report, aggregates: Mapping[str, pa.Table], console: Co
             "sizes are weighted by importance: sums of importance are estimated more precisely, "
             "numbers of outputs less"
         )
-    print_aggregates(content, aggregates, console, f"--aggregates-out, or {_ALL}")
+    print_aggregates(content, aggregates, console)
     speed = f"{content['tuples_per_second']:,.0f} tuples/s; seed {content['seed']}"
     print_end(console, content, speed)
-    if content["aggregates_out"]:
-        console.print(f"aggregates: {content['aggregates_out']}")
 
 
 def _title(content: dict[str, Any]) -> str:
@@ -149,14 +147,13 @@ def _days(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def print_aggregates(
-    content: dict[str, Any], aggregates: Mapping[str, pa.Table], console: Console,
-    where: str = _ALL,
-) -> None:  # fmt: skip
+    content: dict[str, Any], aggregates: Mapping[str, pa.Table], console: Console
+) -> None:
     """Print the first rows of each aggregate, and where the others are."""
     for text, table in aggregates.items():
         console.print(_table(text, table, content))
         if table.num_rows > FIRST:
-            console.print(f"the first {FIRST} of {table.num_rows:,} rows; all: {where}")
+            console.print(f"the first {FIRST} of {table.num_rows:,} rows; all: {_ALL}")
 
 
 def _table(text: str, found: pa.Table, content: dict[str, Any]) -> Table:

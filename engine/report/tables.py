@@ -248,8 +248,10 @@ def _options(words: Sequence[str]) -> list[str]:
 def print_end(
     console: Console, content: Mapping[str, Any], details: str = "", output: str = "output"
 ) -> None:
-    """Print a report's seconds, with `details` after them, and the path of its output, if any."""
+    """Print a report's seconds, with `details` after them, and where its output is, if any."""
     seconds = ", ".join(f"{name} {value:.2f}" for name, value in content["seconds"].items())
     console.print(f"seconds: {seconds}" + (f"; {details}" if details else ""))
     if content.get("out"):
         console.print(f"{output}: {content['out']}")
+    if content.get("aggregates_out"):
+        console.print(f"aggregates: {content['aggregates_out']}")

@@ -108,7 +108,7 @@ def build_report(
             },
             "rounds": [own.draws for own in outcome.rounds],
             "by_time": [_part(own) for own in by_time.to_pylist()],
-            **envelope(stages.seconds, seed=options.seed),
+            **envelope(stages.seconds, seed=options.seed, aggregates_out=options.aggregates_out),
         }
     )
 

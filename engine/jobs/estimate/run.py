@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from engine.archives.moments import time_type, windows_timed
+from engine.jobs.aggregate_tables import write_tables
 from engine.jobs.estimate.budgeted import estimate_replay
 from engine.jobs.estimate.joined import estimate_join, estimate_lanes, estimate_streams
 from engine.jobs.estimate.report import Estimation
 from engine.jobs.estimate.universe import estimate_by_keys
+from engine.jobs.output import Output
+from engine.jobs.output_at import output_at
 from engine.options.estimate import KEYS, EstimateOptions
 from engine.options.estimate_streams import EstimateStreamsOptions
 from engine.runtime.errors import NoStretchesError
@@ -22,6 +26,24 @@ def run_estimate(
     The same for any executor, unless seconds limit it.
     """
     stages = Stages(executor, progress)
+    with output_at(options.aggregates_out, "--aggregates-out") as place:
+        found = _estimated(options, stages)
+        if place is not None:
+            _write(place, found)
+    return found
+
+
+def _write(place: Output, found: Estimation) -> None:
+    """Write the aggregates, with windows as times."""
+    window = found.report.content["window"]
+    kind = time_type(window["tick"], window["zone"])
+    timed = [windows_timed(own, kind) for own in found.aggregates.values()]
+    place.assemble(write_tables(place, timed), timed[-1].schema)
+    place.commit()
+
+
+def _estimated(options: EstimateOptions | EstimateStreamsOptions, stages: Stages) -> Estimation:
+    """Estimate by stretches of time, or where an archive has none by keys."""
     if isinstance(options, EstimateStreamsOptions):
         return estimate_streams(options, stages)
     if not options.base.exact:

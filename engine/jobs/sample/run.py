@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.csv as pc
 
-from engine.archives.families import family
 from engine.archives.moments import windows_timed
+from engine.jobs.aggregate_tables import write_tables
 from engine.jobs.frame import Archives, JobLanes, choose_lanes, open_job, prepare_job
-from engine.jobs.output import Output, write_file
+from engine.jobs.output import Output
 from engine.jobs.output_at import output_at
 from engine.jobs.part import assemble_parts
 from engine.jobs.sample.plan import Planner
@@ -24,7 +23,6 @@ from engine.options.sample import SampleOptions
 from engine.replay.settings import ReplaySettings
 from engine.report.envelope import Report
 from engine.report.recording import record_of
-from engine.runtime.columns import replaced
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, Stages
 from engine.runtime.time_units import instant_text
@@ -147,45 +145,6 @@ def _withdraw(outputs: Output, tables: Output | None) -> None:
     """Remove the outputs again if the tables could not follow them."""
     if tables is not None and not tables.committed:
         outputs.withdraw()
-
-
-def write_tables(output: Output, tables: Sequence[pa.Table]) -> dict[str, int]:
-    """Write each aggregate as ``aggregate-N.parquet`` and ``.csv``; return the rows of each."""
-    rows = {}
-    for number, table in enumerate(tables, start=1):
-        name = f"aggregate-{number}.parquet"
-        write_file(output.draft / name, table)
-        pc.write_csv(_as_text(table), output.whole / f"aggregate-{number}.csv")
-        rows[name] = table.num_rows
-    return rows
-
-
-def _as_text(table: pa.Table) -> pa.Table:
-    """Return a table with UUIDs, and columns of bytes some of which are no text, as text has them.
-
-    Of bytes that is hexadecimal digits.
-    """
-    found = {}
-    for place, column in enumerate(table.columns):
-        if family(column.type) != "binary":
-            continue
-        values = column.to_pylist()
-        if column.type == pa.uuid():
-            texts = [None if one is None else str(one) for one in values]
-        elif all(one is None or _is_text(one) for one in values):
-            continue
-        else:
-            texts = [None if one is None else one.hex() for one in values]
-        found[place] = pa.array(texts, pa.string())
-    return replaced(table, found)
-
-
-def _is_text(value: bytes) -> bool:
-    try:
-        value.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _estimated(
