@@ -35,7 +35,8 @@ from engine.options.budget import parse_amounts  # noqa: E402
 from engine.options.replay import JobOptions  # noqa: E402
 from engine.policies import POLICIES  # noqa: E402
 from engine.report.charts import Bars, Series  # noqa: E402
-from engine.report.figures import figure_of, save_figure  # noqa: E402
+from engine.report.figure_files import save_figure  # noqa: E402
+from engine.report.figures import figure_of  # noqa: E402
 
 WINDOW, DOMAIN, MEMORY = 9_999, 1_000, "10%"
 START = 2 * (WINDOW + 1)

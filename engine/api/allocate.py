@@ -20,7 +20,7 @@ from engine.options.allocate import allocate_of
 from engine.options.command import read_toml
 from engine.options.where import PathLike
 from engine.report.allocation import allocation_shown, draw, figure_of
-from engine.report.figures import check_folder
+from engine.report.figure_files import check_folder
 from engine.report.shown import Request
 from engine.runtime.executors import Executor, Progress, ThreadExecutor
 from engine.runtime.storage.uris import place_of

@@ -16,7 +16,7 @@ from engine.options.option import Option
 from engine.options.storage import ANYWHERE, Storage
 from engine.options.written import FOLDER
 from engine.report.allocation import allocation_shown, draw
-from engine.report.figures import check_folder
+from engine.report.figure_files import check_folder
 
 
 class Jobs(TypedDict, total=False):

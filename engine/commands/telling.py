@@ -57,7 +57,7 @@ class Telling(NamedTuple):
 
             save_page(shown, self.html)
         if self.plot is not None:
-            from engine.report.figures import save_figure  # noqa: PLC0415 - few are drawn
+            from engine.report.figure_files import save_figure  # noqa: PLC0415 - few are drawn
 
             save_figure(shown.figure(), self.plot)
 
@@ -84,7 +84,7 @@ def telling(asked: Asked, given: Given, archives: Iterable[str | Place] = ()) ->
     if html is not None:
         check_place(html, "HTML report", begins=b"<")
     if plot is not None:
-        from engine.report.figures import check_plot  # noqa: PLC0415 - few reports are drawn
+        from engine.report.figure_files import check_plot  # noqa: PLC0415 - few reports are drawn
 
         check_plot(plot)
     return Telling(report, html, plot, asked.request)

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from engine.options.allocate import RECALL
-from engine.report import figures
+from engine.report import figure_files, figures
 from engine.report.charts import Bars, Chart, Series
 from engine.report.envelope import Report
 from engine.report.shown import Shown
@@ -117,7 +117,7 @@ def draw(content: dict[str, Any], folder: Place) -> list[Place]:
         If they cannot be written.
     """
     names = ("memory", content["metric"])
-    return figures.save_each(((name, figure_of(content, name)) for name in names), folder)
+    return figure_files.save_each(((name, figure_of(content, name)) for name in names), folder)
 
 
 def figure_of(content: Mapping[str, Any], name: str = "memory") -> Any:  # noqa: ANN401 - matplotlib's

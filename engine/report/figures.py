@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import os
 import textwrap
-import warnings
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,11 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.report.charts import Bars, Chart, Lines, Series
-from engine.report.envelope import check_place
 from engine.report.texts import shortened, visible
-from engine.runtime.errors import OutputError, SpecError
-from engine.runtime.storage.places import save_bytes, try_to_put
-from engine.runtime.storage.uris import Place, Uri
 
 FORMATS = {".png": b"\x89PNG", ".svg": b"<"}
 COLOURS = (
@@ -30,6 +22,12 @@ _LINES = ("-", "--", "-.", ":")
 _HATCHES = ("", "////", "....", "xxxx")
 _WIDTH, _ACROSS = 8.6, 64
 """Inches of a figure, and about how many digits stand below a plot of it."""
+_UNITS = ((1e12, 1e12, "trillion"), (1e9, 1e9, "billion"), (1e7, 1e6, "million"))
+"""From which amount on amounts are written by a unit, what it is, and its name."""
+_MOST = 1e16
+"""From here on amounts are written as powers of 10."""
+_STEPS = (1, 2, 2.5, 5, 10)
+"""Between marks of an axis, times a power of 10."""
 _NAME, _FEW = 36, 24
 """Columns of a bar's name at most, and from how many on it is written smaller."""
 Drawn: TypeAlias = Any
@@ -72,92 +70,57 @@ def plain(axis: Drawn, title: str, x: str, y: str) -> None:
         axis.spines[side].set_visible(False)
 
 
-def thousands(*axes: Drawn) -> None:
-    """Write large numbers at axes with separators."""
-    from matplotlib.ticker import FuncFormatter  # noqa: PLC0415 - as above
-
-    for own in axes:
-        own.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
+def thousands(axis: Drawn) -> None:
+    """Write large numbers at an axis with separators."""
+    axis.set_major_formatter(lambda value, _: f"{value:,.12g}")
 
 
-def across(axis: Drawn) -> None:
-    """Write large numbers below a plot, as many as stand beside each other without touching."""
+def amounts(axis: Drawn) -> None:
+    """Write amounts at an axis from 0, large ones in words."""
+    axis.set_major_formatter(
+        lambda value, _: _amount(value, max(map(abs, axis.get_view_interval())))
+    )
+
+
+def _amount(value: float, greatest: float) -> str:
+    """Return an amount beside others up to the greatest.
+
+    Examples
+    --------
+    >>> _amount(0.5, 2.0), _amount(2500.0, 9e6), _amount(25e6, 2e8), _amount(1.2e11, 2e11)
+    ('0.5', '2,500', '25 million', '120 billion')
+    """
+    if greatest >= _MOST:
+        return f"{value:.4g}"
+    for least, unit, name in _UNITS:
+        if value and greatest >= least:
+            return f"{value / unit:,.12g} {name}"
+    return f"{value:,.12g}"
+
+
+def _are_whole(series: Iterable[Series]) -> bool:
+    """Return whether all values of lines or bars are whole numbers."""
+    values = (own for each in series for own in (*each.values, *each.low, *each.high))
+    return all(own is None or float(own).is_integer() for own in values)
+
+
+def _only_whole(axis: Drawn) -> None:
     from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 - as above
 
-    thousands(axis)
+    axis.set_major_locator(MaxNLocator("auto", integer=True, steps=_STEPS))
+
+
+def across(axis: Drawn, *, whole: bool = False) -> None:
+    """Mark places below a plot, as many as stand beside each other without touching."""
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 - as above
+
     low, high = axis.get_view_interval()
     for most in range(8, 1, -1):
-        places = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10])
+        places = MaxNLocator(most, steps=_STEPS, integer=whole)
         values = [own for own in places.tick_values(low, high) if low <= own <= high]
         if sum(len(own) + 2 for own in axis.major.formatter.format_ticks(values)) <= _ACROSS:
             break
     axis.set_major_locator(places)
-
-
-def check_plot(path: Place) -> None:
-    """Find out before the work whether a plot could be written.
-
-    Raises
-    ------
-    SpecError
-        If its name has another end than `FORMATS`.
-    OutputError
-        If its place is none.
-    """
-    if Path(path.name).suffix not in FORMATS:
-        raise SpecError(f"--plot is {path}; give a file that ends in {' or '.join(FORMATS)}")
-    check_place(path, "plot", begins=FORMATS[Path(path.name).suffix])
-
-
-def save_figure(figure: Drawn, path: Place) -> None:
-    """Write a figure to a file or object, equal bytes for an equal figure; folders are made.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written.
-    """
-    from matplotlib import rc_context  # noqa: PLC0415 - as above
-
-    suffix = Path(path.name).suffix
-    metadata = {"Date": None} if suffix == ".svg" else {}
-    content = io.BytesIO()
-    with warnings.catch_warnings(), rc_context({"svg.hashsalt": "winnow"}):
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")
-        figure.savefig(content, format=suffix[1:], dpi=150, metadata=metadata)
-    save_bytes(path, content.getvalue(), "plot")
-
-
-def check_folder(folder: Place) -> None:
-    """Find out before the work whether plots could be written into a folder.
-
-    Raises
-    ------
-    OutputError
-        If not.
-    """
-    if isinstance(folder, Uri):
-        try_to_put(folder)
-        return
-    above = next(own for own in (folder, *folder.absolute().parents) if own.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK):
-        raise OutputError(f"plots {folder} cannot be written: {above} is no folder to write to")
-
-
-def save_each(figures: Iterable[tuple[str, Drawn]], folder: Place) -> list[Place]:
-    """Write figures by their names, each in every format, into a folder that is made.
-
-    Raises
-    ------
-    OutputError
-        If one cannot be written.
-    """
-    files: list[Place] = []
-    for name, figure in figures:
-        for form in FORMATS:
-            files.append(folder / f"{name}{form}")
-            save_figure(figure, files[-1])
-    return files
 
 
 def figure_of(charts: Sequence[Chart]) -> Drawn:
@@ -263,10 +226,13 @@ def _lines(axis: Drawn, chart: Lines) -> None:
             axis.set_ylim(axis.get_ylim()[0] if axis.dataLim.ymin < 0 else 0.0)
         if chart.percent:
             axis.set_ylim(top=103)
-        thousands(axis.yaxis)
+        amounts(axis.yaxis)
+        if _are_whole(own for own in chart.series if own.shown):
+            _only_whole(axis.yaxis)
     if _clock(chart) is not None:
         _dates(axis.xaxis)
     elif not chart.log_x:
+        thousands(axis.xaxis)
         across(axis.xaxis)
 
 
@@ -310,7 +276,8 @@ def _bars(axis: Drawn, chart: Bars) -> None:
     axis.set_yticks(rows, names, fontsize=8 if max(map(len, names), default=0) > _FEW else None)
     axis.invert_yaxis()
     axis.set_xlim(left=min(0.0, axis.get_xlim()[0]))
-    across(axis.xaxis)
+    amounts(axis.xaxis)
+    across(axis.xaxis, whole=_are_whole((*chart.series, *chart.marks)))
 
 
 def _mark(axis: Drawn, rows: Drawn, mark: Series, *, again: bool) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from engine.report.figures import COLOURS, blank, label, thousands
+from engine.report.figures import COLOURS, amounts, blank, label
 from engine.report.texts import shortened
 
 
@@ -64,7 +64,7 @@ def _over_time(axes: Any, content: Mapping[str, Any], names: list[str]) -> None:
     axes[2].set_xlabel("seconds")
     for axis in axes[1:]:
         axis.set_ylim(bottom=0)
-        thousands(axis.yaxis)
+        amounts(axis.yaxis)
     if steps:
         axes[1].legend(fontsize="x-small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
     for axis in axes:

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.models.profile.advice import MODELS
 from engine.models.profile.model import ArrivalProfile
-from engine.report import figures
+from engine.report import figure_files, figures
 from engine.report.charts import Chart, Lines, Series
 from engine.report.profile_bins import Ages, ages_of, lags_of, rates_of
 from engine.report.profile_table import print_profile
@@ -44,7 +44,7 @@ def draw(profile: ArrivalProfile, folder: Place) -> list[Place]:
     OutputError
         If one cannot be written.
     """
-    return figures.save_each(((name, figure_of(profile, name)) for name in PLOTS), folder)
+    return figure_files.save_each(((name, figure_of(profile, name)) for name in PLOTS), folder)
 
 
 def _recall(profile: ArrivalProfile) -> list[Chart]:

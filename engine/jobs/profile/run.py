@@ -21,7 +21,7 @@ from engine.models.profile.model import ArrivalProfile
 from engine.options.budget import POOLED, Amount, split_budget
 from engine.options.profile import DEFAULT_MEMORY, ProfileOptions
 from engine.report.envelope import check_place
-from engine.report.figures import check_folder
+from engine.report.figure_files import check_folder
 from engine.report.profile_charts import draw
 from engine.runtime.errors import SpecError
 from engine.runtime.executors import Executor, Progress, Stages

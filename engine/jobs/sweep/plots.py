@@ -11,7 +11,8 @@ from engine.jobs.sweep.advice import Advice, kind_of
 from engine.jobs.sweep.panels import Panels
 from engine.jobs.sweep.rows import Row
 from engine.policies import POLICIES, SAMPLING
-from engine.report.figures import blank, plain, save_each
+from engine.report.figure_files import save_each
+from engine.report.figures import blank, plain
 from engine.runtime.storage.uris import Place
 
 FEW_LINES = 6

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from engine.report.charts import Bars, Lines, Series, losses_over_time
-from engine.report.figures import FORMATS, figure_of, save_figure
+from engine.report.figure_files import FORMATS, save_figure
+from engine.report.figures import figure_of
 from engine.runtime.errors import OutputError
 
 STEPS = Lines(
@@ -84,6 +85,32 @@ def test_lines_of_zeros_stand_above_the_axis(steps: bool) -> None:
     chart = Lines("t", "x", "y", edges, [Series("a", [0.0, 0.0])], steps=steps)
     [axis] = figure_of([chart]).axes
     assert axis.get_ylim() == (-0.05, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ([0.0, 2.0], ["0", "1", "2"]),
+        ([0.0, 0.75], ["0", "0.2", "0.4", "0.6"]),
+        ([0.0, 9_000_000.0], ["0", "2,000,000", "4,000,000", "6,000,000", "8,000,000"]),
+        ([0.0, 2.1e11], ["0", "50 billion", "100 billion", "150 billion", "200 billion"]),
+        ([0.0, 3e16], ["0", "1e+16", "2e+16", "3e+16"]),
+    ],
+)
+@pytest.mark.parametrize("bars", [False, True])
+def test_amounts_are_short_and_whole_where_all_are(
+    values: list[float], texts: list[str], bars: bool
+) -> None:
+    series = [Series("x", values)]
+    chart = Bars("t", "n", ["a", "b"], series) if bars else Lines("t", "x", "y", [0, 1], series)
+    [axis] = figure_of([chart]).axes
+    own = axis.xaxis if bars else axis.yaxis
+    low, high = own.get_view_interval()
+    shown = [each for each in own.get_majorticklocs() if low <= each <= high]
+    found = own.get_major_formatter().format_ticks(shown)
+    assert {*texts} <= {*found}
+    if values == [0.0, 2.0]:  # nothing between
+        assert found == texts
 
 
 @pytest.mark.parametrize("last", [99, 1_326_000_000, 1_326_000_000_000_000])
