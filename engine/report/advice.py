@@ -73,7 +73,17 @@ winnow sweep replays the whole archive'
 
 
 def advice_of(advice: Mapping[str, Any]) -> str:
-    """Return the options that are advised, from what, what is next, and what is doubtful."""
+    """Return the options that are advised, from what, what is next, and what is doubtful.
+
+    Examples
+    --------
+    >>> exact = {"low": None, "high": None}
+    >>> second = {"options": "--policy age", "recall": exact | {"value": 0.46}}
+    >>> advice = {"measure": "recall", "options": "--policy yield", "by": None, "next": second,
+    ...           "candidates": 2, "grid": 2, "stretches": 0, "recall": exact | {"value": 0.45}}
+    >>> print(advice_of(advice).partition("; ")[2])
+    next --policy age, 46.00 % on these only, which may be chance
+    """
     measure = advice["measure"]
     others = advice.get("other_archives", False)
     source = f" (told by {advice['by']}{', of other archives' if others else ''})"
@@ -84,5 +94,7 @@ def advice_of(advice: Mapping[str, Any]) -> str:
     second = advice["next"]
     if second is not None:
         said += f"; next {second['options']}, {predicted(second[measure])}"
+        if second[measure]["value"] > advice[measure]["value"]:
+            said += ", which may be chance"
     doubtful = doubt(advice)
     return said if doubtful is None else f"{said}; {doubtful}"
