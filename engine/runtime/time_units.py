@@ -171,13 +171,17 @@ def instant_text(ticks: int, unit: str, zone: str | None = None) -> str:
     ('1970-01-02 00:00:00', '1970-01-01 00:00:01.500', '1970-01-02')
     >>> instant_text(0, "s", "Europe/Berlin"), instant_text(7, "tick")
     ('1970-01-01 01:00:00+01:00', '7')
+    >>> instant_text(1_120_000_000, "ns"), instant_text(1, "us"), instant_text(10**6, "us")
+    ('1970-01-01 00:00:01.120', '1970-01-01 00:00:00.000001', '1970-01-01 00:00:01')
     """
     if unit == "tick":
         return str(ticks)
     moment = np.array(ticks, np.int64).astype(f"datetime64[{_CODES[unit]}]")
     text = str(moment).replace("T", " ")
     if zone is None or unit == "day":
-        return text.removesuffix(".000").removesuffix(".000000").removesuffix(".000000000")
+        while text.endswith("000") and "." in text:
+            text = text[:-3]
+        return text.removesuffix(".")
     try:
         seconds = int(moment.astype("datetime64[s]").astype(np.int64))
         offset = datetime.fromtimestamp(seconds, _zone(zone)).utcoffset() or timedelta()
