@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from shutil import get_terminal_size
@@ -19,6 +20,18 @@ from engine.runtime.storage.uris import storing
 
 _HELP = "show this help message and exit"
 _HELP_ALL = "explain every option and exit"
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Lists options as Python 3.13 does: their value once, after all of their names."""
+
+    if sys.version_info < (3, 13):
+
+        def _format_action_invocation(self, action: argparse.Action) -> str:
+            if not action.option_strings or action.nargs == 0:
+                return super()._format_action_invocation(action)
+            value = self._format_args(action, self._get_default_metavar_for_optional(action))
+            return f"{', '.join(action.option_strings)} {value}"
 
 
 def parser_of(commands: Iterable[Command]) -> argparse.ArgumentParser:
@@ -45,7 +58,7 @@ def _add_commands(
             help=command.meaning,
             description=command.meaning,
             epilog=_epilog(command, command.options.values()),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Formatter,
             allow_abbrev=False,
             add_help=False,
         )
@@ -104,7 +117,7 @@ def _common_parser(command: Command, prog: str) -> argparse.ArgumentParser:
         prog=prog,
         description=command.meaning,
         epilog=f"{named}\n\n{_epilog(command, shown)}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Formatter,
         add_help=False,
     )
     common = parser.add_argument_group("common options")
