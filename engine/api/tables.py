@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from engine.api.files import has_seconds, write_frame
 from engine.api.result import Outputs, kind_of, moments
+from engine.archives.normalise import original_name
 from engine.archives.rows import restored
 from engine.archives.source import open_archive
 from engine.facts.read import table_archive
@@ -145,7 +146,7 @@ def temporary(order: str = "") -> Iterator[Path]:
 def set_aside(rejected: pa.Table, table: pa.Table) -> pa.Table:
     """Return rows of a table that were set aside, without the file that it was written to."""
     others = rejected.select([name for name in rejected.column_names if name != "file"])
-    return restored(others, {field.name: field.type for field in table.schema})
+    return restored(others, {original_name(own.name): own.type for own in table.schema})
 
 
 def without(folder: Path, message: str, order: str = "") -> str:
@@ -201,5 +202,8 @@ def read_several(
         found.kinds = {
             f"{name}_{column}": kind for name, own in kinds.items() for column, kind in own.items()
         }
-        aside = {name: restored(own, kinds.get(name, {})) for name, own in aside.items()}
+        aside = {
+            name: restored(own, {original_name(c): k for c, k in kinds.get(name, {}).items()})
+            for name, own in aside.items()
+        }
     return found, report, aside

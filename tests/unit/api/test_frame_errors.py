@@ -176,3 +176,18 @@ def test_outputs_that_parquet_cannot_hold_are_refused() -> None:
     with pytest.raises(SpecError, match="a_p of the output would be month_day_nano_interval, for"):
         winnow.multijoin({"a": MONTHS, "b": PLAIN}, **join)
     assert winnow.multijoin({"a": MONTHS, "b": PLAIN}, columns="ids", **join).outputs.num_rows == 2
+
+
+@pytest.mark.parametrize("name", ["row", "reason", "file"])
+def test_rows_that_are_set_aside_keep_columns_named_as_what_is_said_of_them(name: str) -> None:
+    table = pa.table({"t": [1, 2], name: [7, 8], "w": [1.0, -1.0]})
+    given = {"on": name, "time": "t", "window": 9, "bad_rows": "quarantine"}
+    ids = {"columns": "ids"} if name == "row" else {}
+    found = winnow.replay(table, table, importance="w", **given, **ids).rejected["left"]
+    own = found.select(["row", "reason", f"original_{name}"])
+    assert [*own.to_pylist()[0].values()] == [1, "negative importance", 8]
+    many = winnow.multijoin(
+        {"a": table, "b": table}, predicate=f"equi:{name}", importance="w",
+        time="t", window=9, bad_rows="quarantine", **ids,
+    )  # fmt: skip
+    assert many.rejected["a"][f"original_{name}"].to_pylist() == [8]
