@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -16,7 +16,16 @@ from engine.archives.canonical import LANE_SEED, canonical, codes, hashed
 from engine.archives.families import plain_type
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import Part
-from engine.archives.ticks import FAULTS, FRACTION, Faults, importances, reason, ticks
+from engine.archives.ticks import (
+    FAULTS,
+    FRACTION,
+    MALFORMED,
+    Faults,
+    cell_of,
+    importances,
+    reason,
+    ticks,
+)
 from engine.runtime.columns import replaced
 from engine.runtime.errors import InputError
 from engine.runtime.jit import Floats, Ints
@@ -30,6 +39,8 @@ class FaultCount(NamedTuple):
     fault: int
     total: int
     rows: tuple[int, ...]
+    cell: str = ""
+    """What is wrong in the first row, where its cell tells; else empty."""
 
 
 @dataclass(frozen=True)
@@ -162,10 +173,10 @@ def _rejected(
     rejected = pa.table(
         {"row": pa.array(row[at], pa.int64()), "reason": pa.array(reasons, pa.string())} | originals
     )
-    return rejected, fault_counts(faults[at], row[at])
+    return rejected, fault_counts(faults[at], row[at], reasons)
 
 
-def fault_counts(faults: Faults, rows: Ints) -> tuple[FaultCount, ...]:
+def fault_counts(faults: Faults, rows: Ints, reasons: Sequence[str] = ()) -> tuple[FaultCount, ...]:
     """Return how many rows have each fault, and the first of them.
 
     Parameters
@@ -174,16 +185,23 @@ def fault_counts(faults: Faults, rows: Ints) -> tuple[FaultCount, ...]:
         Indices into `FAULTS`.
     rows : (n,) int64
         In order.
+    reasons : (n,) sequence of str, optional
+        Of which cells are shown.
 
     Examples
     --------
-    >>> fault_counts(np.array([2, 1, 2], np.int8), np.array([4, 5, 9]))
-    (FaultCount(fault=1, total=1, rows=(5,)), FaultCount(fault=2, total=2, rows=(4, 9)))
+    >>> reasons = ["NaN time", "null time", "time 'x' does not read as one"]
+    >>> one, _, other = fault_counts(np.array([2, 1, 6], np.int8), np.array([4, 5, 9]), reasons)
+    >>> one, other
+    (FaultCount(fault=1, total=1, rows=(5,), cell=''), FaultCount(fault=6, total=1, rows=(9,), \
+cell="'x'"))
     """
     counts = []
     for fault in np.unique(faults):
-        those = rows[faults == fault]
-        counts.append(FaultCount(int(fault), len(those), tuple(those[:FIRST_ROWS].tolist())))
+        at = np.flatnonzero(faults == fault)
+        cell = cell_of(int(fault), reasons[at[0]]) if len(reasons) else ""
+        first = tuple(rows[at[:FIRST_ROWS]].tolist())
+        counts.append(FaultCount(int(fault), at.size, first, cell))
     return tuple(counts)
 
 
@@ -207,6 +225,8 @@ class BadRows(NamedTuple):
     total: int
     rows: tuple[int, ...]
     """The first of them, counted from 0 within the file."""
+    cell: str = ""
+    """Of the first of them, where it tells what is wrong."""
     archive: str = ""
     """What messages call the archive of the file, where several may have it."""
 
@@ -235,7 +255,10 @@ def bad_rows_error(
         where = f"file {bad.file}: " if bad.file else ""
         where = f"{bad.archive}: {where}" if bad.archive else where
         within = " within a file" if bad.file else within
-        lines.append(f"{where}column {bad.column}: {what} {bad.words} ({word} {shown})")
+        if bad.cell:
+            shown += f": {bad.cell}" if bad.total == 1 else f"; row {first[0]}: {bad.cell}"
+        where += "" if bad.words == MALFORMED else f"column {bad.column}: "
+        lines.append(f"{where}{what} {bad.words} ({word} {shown})")
     more = [f"and {len(lines) - _MOST_LINES} more such"] if len(lines) > _MOST_LINES else []
     last = f"use --bad-rows quarantine (rows count from 0{within})"
     return InputError(
@@ -250,6 +273,7 @@ class FaultTally:
     def __init__(self) -> None:
         self._totals: dict[tuple[str, int], int] = {}
         self._first: dict[tuple[str, int], list[int]] = {}
+        self._cells: dict[tuple[str, int], str] = {}
 
     def __bool__(self) -> bool:
         return bool(self._totals)
@@ -260,13 +284,17 @@ class FaultTally:
             at = part.file, own.fault
             self._totals[at] = self._totals.get(at, 0) + own.total
             self._first.setdefault(at, []).extend(row - part.file_first for row in own.rows)
+            self._cells.setdefault(at, own.cell)
 
     def include(self, others: Iterable[FaultTally]) -> FaultTally:
         """Count those of the same stream that others have counted, and return all, in order."""
         for other in others:
             for at, total in other._totals.items():  # noqa: SLF001 - of this class
                 self._totals[at] = self._totals.get(at, 0) + total
+                first = min(self._first.get(at, []), default=None)
                 self._first[at] = sorted(self._first.get(at, []) + other._first[at])  # noqa: SLF001
+                if self._first[at][0] != first:
+                    self._cells[at] = other._cells[at]  # noqa: SLF001
         self._totals = dict(sorted(self._totals.items()))
         return self
 
@@ -276,7 +304,8 @@ class FaultTally:
             fault = FAULTS[number]
             column = roles.time if fault.role == "time" else str(roles.importance)
             column = column if file else f"{column} of {table}"
-            yield BadRows(file, column, fault.words, total, tuple(self._first[file, number]))
+            first, cell = tuple(self._first[file, number]), self._cells[file, number]
+            yield BadRows(file, column, fault.words, total, first, cell)
 
 
 def with_file(rejected: pa.Table, file: str) -> pa.Table:

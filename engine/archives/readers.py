@@ -16,6 +16,7 @@ import pyarrow.ipc as pi
 import pyarrow.json as pj
 import pyarrow.types as pt
 
+from engine.archives.malformed import JsonLines, csv_lines
 from engine.archives.storable import storable, storable_schema
 from engine.runtime.storage import reading
 from engine.runtime.storage.uris import Uri
@@ -86,7 +87,49 @@ def _ending(path: str) -> str | None:
     return None
 
 
-def opened(path: str, types: Types, only: Sequence[str] = (), *, strict: bool = False) -> Reader:
+def begun(path: str, types: Types, only: Sequence[str] = ()) -> Reader:
+    """Return a reader of the first block of a file that is not Parquet, without malformed lines.
+
+    Arguments and errors are those of `opened`.
+    """
+    try:
+        return opened(path, types, only)
+    except pa.ArrowInvalid:
+        if format_of(path) != "json":
+            raise
+        with suppress(pa.ArrowInvalid):
+            return json_lines(path, {name: types[name] for name in only} if only else types)
+        raise
+
+
+def json_lines(path: str, types: Types, *, strict: bool = False) -> JsonLines:
+    """Return a reader of a JSON file line by line, slower than `opened`, of which it is like."""
+    return JsonLines(reading.text_file(path), types, _BLOCK, "error" if strict else "ignore")
+
+
+def malformed(path: str) -> dict[int, str]:
+    """Return the malformed lines of a CSV file, as `csv_lines` does."""
+    return csv_lines(reading.text_file(path), dialect(path)[0], _BLOCK)
+
+
+def left_open(path: str, cell: str) -> bool:
+    """Return whether the last cell of a CSV file holds all to the end, for want of a quote."""
+    end = b""
+    with reading.text_file(path) as file:
+        while data := bytes(file.read(_BLOCK)):
+            end = (end + data)[-_BEGIN:]
+    ends = end.endswith((b"\n", b"\r")) == cell.endswith(("\n", "\r"))
+    return ends and not end.rstrip(b"\r\n").endswith(b'"')
+
+
+def opened(
+    path: str,
+    types: Types,
+    only: Sequence[str] = (),
+    *,
+    strict: bool = False,
+    skipped: list[str] | None = None,
+) -> Reader:
     """Return a reader of a file that is not Parquet.
 
     Parameters
@@ -99,6 +142,8 @@ def opened(path: str, types: Types, only: Sequence[str] = (), *, strict: bool = 
     strict : bool
         Whether a member of JSON that is not among `types` is an error (`UNEXPECTED`); else it is
         left out.
+    skipped : list of str, optional
+        Takes the malformed lines of CSV, which are left out.
 
     Raises
     ------
@@ -106,16 +151,23 @@ def opened(path: str, types: Types, only: Sequence[str] = (), *, strict: bool = 
         If it cannot be read.
     """
     if format_of(path) == "csv":
-        return _csv(path, types, only)
+        return _csv(path, types, only, [] if skipped is None else skipped)
     return _Batches(path, types, only, strict=strict)
 
 
-def _csv(path: str, types: Types, only: Sequence[str]) -> Reader:
+def _csv(path: str, types: Types, only: Sequence[str], skipped: list[str]) -> Reader:
     delimiter, point = dialect(path)
+
+    def skip(line: pv.InvalidRow) -> str:
+        skipped.append(line.text)
+        return "skip"
+
     found: Reader = pv.open_csv(
         reading.text_file(path),
         read_options=pv.ReadOptions(block_size=_BLOCK),
-        parse_options=pv.ParseOptions(delimiter=delimiter),
+        parse_options=pv.ParseOptions(
+            delimiter=delimiter, newlines_in_values=True, invalid_row_handler=skip
+        ),
         convert_options=pv.ConvertOptions(
             column_types=types, null_values=NULLS, include_columns=only, decimal_point=point
         ),
@@ -147,7 +199,7 @@ def _point(begin: bytes) -> str:
     def numbers(point: str) -> int:
         lines = pv.read_csv(
             pa.BufferReader(begin),
-            parse_options=pv.ParseOptions(delimiter=";"),
+            parse_options=pv.ParseOptions(delimiter=";", invalid_row_handler=lambda _: "skip"),
             convert_options=pv.ConvertOptions(null_values=NULLS, decimal_point=point),
         )
         return sum(pt.is_floating(kind) for kind in lines.schema.types)

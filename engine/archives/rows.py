@@ -14,7 +14,7 @@ import pyarrow.types as pt
 from engine.archives.families import UNIT_DIGITS
 from engine.archives.folders import completed, in_files
 from engine.archives.source import Archive, read_error
-from engine.archives.texts import SpoolTask, as_text, spool
+from engine.archives.spooling import SpoolTask, as_text, spool
 from engine.runtime.columns import replaced
 from engine.runtime.storage import reading
 from engine.runtime.storage.uris import Uri

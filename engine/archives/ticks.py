@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from engine.archives import texts
 from engine.archives.canonical import contiguous
 from engine.archives.families import UNIT_DIGITS
+from engine.archives.malformed import MARK
 from engine.archives.numbers import as_float64
 from engine.archives.text_times import check_alike
 from engine.runtime.jit import Floats, Ints
@@ -45,11 +46,12 @@ FAULTS = (
     Fault("importance", "importance {!r} is not a number", "not a number"),
     Fault("time", "time beyond 2^62 ticks", "beyond 2^62 ticks"),
     Fault("importance", "importance greater than 1e100", "greater than 1e100"),
+    Fault("time", "{}", "malformed"),
 )
 _NULL, _NAN, _INFINITE, _PART, _RANGE, _UNREAD = range(1, 7)
-FRACTION = FAULTS[_PART].words
+FRACTION, MALFORMED = FAULTS[_PART].words, FAULTS[14].words
 _NO_WEIGHT, _NAN_WEIGHT, _INFINITE_WEIGHT, _NEGATIVE, _UNREAD_WEIGHT = range(7, 12)
-_FAR, _HUGE_WEIGHT = range(12, 14)
+_FAR, _HUGE_WEIGHT, _MALFORMED = range(12, 15)
 _FARTHEST = 2**62
 """Differences of two times, and a time plus a window, must be an int64."""
 _HEAVIEST = 1e100
@@ -171,6 +173,8 @@ def _text_ticks(cells: pa.Array, unit: str, faults: Faults, *, zoned: bool) -> t
         other, found = _whole(_numbers(numbers), np.zeros(len(cells), np.int8))
         rest = ~null & ~good
         faults[rest] = np.where(readable, found, np.int8(_UNREAD))[rest]
+        bad = np.flatnonzero(faults == _UNREAD)
+        faults[bad[_marked(cells.take(pa.array(bad)))]] = _MALFORMED
         return np.where(good, ts, other), faults
     kind = pa.date32() if unit == "day" else pa.timestamp(unit, "UTC" if zoned else None)
     times, good = texts.parsed(cells, kind)
@@ -180,8 +184,14 @@ def _text_ticks(cells: pa.Array, unit: str, faults: Faults, *, zoned: bool) -> t
         check_alike(rest, unit, zoned=zoned)
         far = texts.parsed(rest, pa.timestamp("s", kind.tz))[1] if unit == "ns" else False
         faults[bad] = np.where(far, np.int8(_RANGE), np.int8(_UNREAD))
+        faults[bad[_marked(rest)]] = _MALFORMED
     raw = times.view(pa.int32() if unit == "day" else pa.int64())
     return _filled(raw).astype(np.int64), faults
+
+
+def _marked(cells: pa.Array) -> NDArray[np.bool_]:
+    """Return which cells stand for malformed lines."""
+    return np.asarray(pc.starts_with(cells, MARK), np.bool_)
 
 
 @compiled
@@ -225,6 +235,19 @@ def importances(column: pa.ChunkedArray) -> tuple[Floats, Faults]:
 def reason(fault: int, cell: object) -> str:
     """Return why a row is rejected, as `_rejected` files have it."""
     return FAULTS[fault].reason.format(cell)
+
+
+def cell_of(fault: int, told: str) -> str:
+    """Return the cell that a reason names, as it names it; empty if it names none.
+
+    Examples
+    --------
+    >>> cell_of(_UNREAD, "time 'x' does not read as one"), cell_of(_NULL, "null time")
+    ("'x'", '')
+    """
+    before, brace, after = FAULTS[fault].reason.partition("{")
+    cell = told.removeprefix(before).removesuffix(after.partition("}")[2])
+    return cell.removeprefix(MARK) if brace else ""
 
 
 def of_time(faults: Faults) -> NDArray[np.bool_]:

@@ -13,7 +13,7 @@ import pyarrow.types as pt
 from engine.archives.canonical import LANE_SEED
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.source import Archive, group_sizes
-from engine.archives.texts import SpoolTask, spool
+from engine.archives.spooling import SpoolTask, spool
 from engine.facts.read import FactTable
 from engine.lanes.facts import FactCodes, FactSummary, write_facts
 from engine.lanes.manifest import Lane, LaneSide, Prepared

@@ -16,7 +16,7 @@ from engine.archives.canonical import same_rows
 from engine.archives.folders import NONE
 from engine.archives.normalise import FaultCount, Normalised, normalise
 from engine.archives.roles import JoinColumns, Roles
-from engine.archives.texts import as_text
+from engine.archives.spooling import as_text
 from engine.lanes.column_encoding import EncodedColumn, delta_encoded, encoded, encoding_of
 from engine.lanes.facts import FactCodes
 from engine.lanes.placing import (

@@ -132,10 +132,12 @@ def check_faults(
         return
     totals: dict[tuple[int, str, int], int] = {}
     rows: dict[tuple[int, str, int], list[int]] = {}
+    cells: dict[tuple[int, str, int], str] = {}
     for result in results:
         for fault in result.faults:
             at = (result.side, result.origin, fault.fault)
             totals[at] = totals.get(at, 0) + fault.total
+            cells.setdefault(at, fault.cell)
             rows.setdefault(at, []).extend(row - result.file_first for row in fault.rows)
     if not totals:
         return
@@ -145,9 +147,9 @@ def check_faults(
         total = totals[side, origin, fault_]
         column = roles[side].time if FAULTS[fault_].role == "time" else roles[side].importance
         name = archives[side].files[places[side][origin]].name
-        first = tuple(rows[side, origin, fault_])
-        called = archives[side].called
-        found.append(BadRows(name, str(column), FAULTS[fault_].words, total, first, called))
+        at = side, origin, fault_
+        told = FAULTS[fault_].words, total, tuple(rows[at]), cells[at], archives[side].called
+        found.append(BadRows(name, str(column), *told))
     raise bad_rows_error(found)
 
 

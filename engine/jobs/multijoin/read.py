@@ -242,7 +242,8 @@ class StreamReader:
         if not total:
             return
         rejected = own.rejected.filter(pa.array(mine))
-        counts = fault_counts(faults[mine], rejected.column("row").to_numpy())
+        reasons = rejected.column("reason").to_pylist()
+        counts = fault_counts(faults[mine], rejected.column("row").to_numpy(), reasons)
         self._faults.add(part, replace(own, faults=counts))
         if keep:
             self._aside.append(with_file(rejected, part.file))

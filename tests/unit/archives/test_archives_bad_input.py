@@ -83,7 +83,10 @@ def test_mixed_formats(tmp_path: Path) -> None:
     [
         (b"", "is empty: it needs a line of column names"),
         (b"t,t\n1,2\n", "more than one column t"),
-        (b"t,k\n1,2\n3\n", "cannot be read as CSV"),
+        (
+            b"t,k\n1,2\n3\n",
+            r"left.csv: 1 row is malformed \(row 1: '3' \(1 cell, where the header has",
+        ),
         (b"t,k\n1,\xff\n\xfe,2\n", "more than one column|cannot be read|holds|time"),
     ],
 )

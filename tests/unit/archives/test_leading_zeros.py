@@ -11,7 +11,7 @@ import pytest
 
 from engine.archives.rows import Rows
 from engine.archives.source import open_archive
-from engine.archives.texts import SpoolTask, spool
+from engine.archives.spooling import SpoolTask, spool
 from engine.runtime.errors import InputError
 from winnow import estimate, lookup, multijoin, replay
 
