@@ -109,7 +109,7 @@ class JsonLines:
     Raises
     ------
     pyarrow.ArrowInvalid
-        If the first block has no object.
+        If the first block has no object, or begins an array.
     """
 
     def __init__(
@@ -119,6 +119,8 @@ class JsonLines:
         self._file, self._unexpected, self._rows = file, unexpected, 0
         self._blocks = _blocks(file, block)
         self._first = next(self._blocks, [])
+        if self._first and self._first[0].lstrip().startswith(b"["):
+            raise pa.ArrowInvalid("an array, which is told by whoever opens the file otherwise")
         self.schema = pa.schema(list(types.items())) if types else _inferred(self._first)
 
     def __enter__(self) -> Self:

@@ -11,7 +11,7 @@ import pyarrow.types as pt
 
 from engine.archives import families
 from engine.archives.source import Archive
-from engine.archives.text_times import first_cells, read_as
+from engine.archives.text_times import first_cells, read_as, text_fault
 from engine.runtime.errors import InputError, SpecError, closest, did_you_mean
 from engine.runtime.name_lists import text_of
 from engine.runtime.streams import SIDES
@@ -156,15 +156,13 @@ def common_types(
     for mine, its in zip(ours, theirs, strict=True):
         kind = families.canonical_type(*compared_as([(one, mine), (other, its)]))
         if isinstance(kind, str):
-            for own, name in ((one, mine), (other, its)):
-                if pt.is_binary(own.schema.field(name).type) and _inferred(own, name, "csv"):
-                    kind = (
-                        f"the text of {own.called} is not in UTF-8: convert it, as "
-                        "`iconv -f latin1 -t utf-8` does"
-                    )
+            types = one.schema.field(mine).type, other.schema.field(its).type
+            for own, name, beside in ((one, mine, types[1]), (other, its, types[0])):
+                if _inferred(own, name, "csv"):
+                    kind = text_fault(own, name, beside) or kind
             raise InputError(
-                f"column {mine} of {one.called} ({one.schema.field(mine).type}) and "
-                f"column {its} of {other.called} ({other.schema.field(its).type}): {kind}"
+                f"column {mine} of {one.called} ({types[0]}) and "
+                f"column {its} of {other.called} ({types[1]}): {kind}"
             )
         kinds.append(kind)
     return tuple(kinds)
@@ -207,7 +205,7 @@ def common_time(columns: Iterable[tuple[Archive, str]]) -> tuple[str, bool]:
         if alike and zoned == _zoned(other_kind):
             continue
         remedy = (
-            "only one of them has a time zone: give both one, or neither"
+            "only one of them has a time zone: give both one (by AT TIME ZONE of SQL), or neither"
             if alike
             else "they are not of one kind: make both plain numbers, timestamps or dates"
         )

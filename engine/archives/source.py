@@ -163,7 +163,7 @@ def open_archive(where: str, side: str) -> Archive:
             )
         states = reading.each(reading.state_of, paths)
         files = [ArchiveFile(path, None, *own) for path, own in zip(paths, states, strict=True)]
-        return _archive(where, side, kinds[0], files, reconciled(given, side))
+        return _archive(where, side, kinds[0], files, reconciled(given, side, kinds[0]))
     looked_at = reading.each(lambda path: _looked_at(path, side), paths)
     _check_same(paths, [schema for _, schema in looked_at], side)
     return _archive(where, side, "parquet", [file for file, _ in looked_at], looked_at[0][1])

@@ -9,12 +9,12 @@ import pyarrow as pa
 from engine.runtime.errors import InputError
 
 
-def reconciled(files: Sequence[tuple[str, pa.Schema]], side: str) -> pa.Schema:
+def reconciled(files: Sequence[tuple[str, pa.Schema]], side: str, form: str) -> pa.Schema:
     """Return one schema for text files, by path, whose cells were typed apart.
 
     A column without a value takes the other file's type; int64 beside double is double; numbers and
-    times beside text are text, as in one file; times of different units take the finer, a date
-    beside a timestamp is a timestamp.
+    times beside text are text, as in one file, but not of JSON, of which no number reads as text;
+    times of different units take the finer, a date beside a timestamp is a timestamp.
     """
     first, own = files[0]
     merged = {field.name: field.type for field in own}
@@ -27,7 +27,7 @@ def reconciled(files: Sequence[tuple[str, pa.Schema]], side: str) -> pa.Schema:
                 f"{path if without == first else first} has: write them alike"
             )
         for field in schema:
-            kind = _wider(merged[field.name], field.type)
+            kind = _wider(merged[field.name], field.type, as_text=form != "json")
             if kind is None:
                 encoded = pa.binary() in (merged[field.name], field.type)
                 raise InputError(
@@ -39,7 +39,7 @@ def reconciled(files: Sequence[tuple[str, pa.Schema]], side: str) -> pa.Schema:
     return pa.schema([(name, merged[name]) for name in own.names])
 
 
-def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+def _wider(one: pa.DataType, other: pa.DataType, *, as_text: bool) -> pa.DataType | None:
     """Return the type that holds cells of both inferred types, if they are of one kind."""
     if one == other or pa.types.is_null(other):
         return one
@@ -48,7 +48,7 @@ def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     if {one, other} == {pa.int64(), pa.float64()}:
         return pa.float64()
     if pa.string() in (one, other):
-        return pa.string() if _is_of_cells(one) and _is_of_cells(other) else None
+        return pa.string() if as_text and _is_of_cells(one) and _is_of_cells(other) else None
     return _finer(one, other)
 
 

@@ -10,11 +10,12 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from engine.archives.source import Archive
-from engine.archives.texts import first_rows, parsed
+from engine.archives.texts import LATIN, first_rows, parsed
 from engine.runtime.errors import InputError
 from engine.runtime.storage import reading
 
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_INTEGER = r"^[ \t]*-?(0|[1-9][0-9]{0,17})[ \t]*$"
 _MOST = 1000
 """Cells of a file by which numbers are told from times."""
 
@@ -92,6 +93,27 @@ def _first(path: str, changed: int | str, side: str, name: str) -> First:
     integers, floats = (int(parsed(others, kind)[1].sum()) for kind in (pa.int64(), pa.float64()))
     times = pc.sum(dated).as_py() or 0
     return First(integers, times, floats, forms(cells), cells[0].as_py() if len(cells) else None)
+
+
+def text_fault(archive: Archive, name: str, beside: pa.DataType) -> str | None:
+    """Return why cells of CSV do not compare with what is `beside` them, and the remedy.
+
+    Beside numbers, that is the first cell of the first blocks that is no integer; None if none is.
+    """
+    kind = archive.schema.field(name).type
+    if pt.is_binary(kind):
+        return f"the text of {archive.called} is not in UTF-8: convert it, as {LATIN} does"
+    if not (pt.is_string(kind) and (pt.is_integer(beside) or pt.is_decimal(beside))):
+        return None
+    for file in archive.files:
+        cells = first_rows(file.path, archive.side, name)
+        odd = cells.filter(pc.invert(pc.match_substring_regex(cells, _INTEGER)))
+        if len(odd):
+            return (
+                f"{archive.called} has text such as {odd[0].as_py()!r}: correct such cells, or "
+                "cast the other column to text"
+            )
+    return None
 
 
 def read_as(archive: Archive, name: str) -> pa.DataType | None:

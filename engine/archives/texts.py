@@ -21,7 +21,9 @@ from engine.runtime.warned import warn
 
 T = TypeVar("T")
 _ZERO_LED = r"^[ \t]*-?0[0-9]+[ \t]*$"
-_NOT_UTF8 = "has column names that are not in UTF-8: convert it, as `iconv -f latin1 -t utf-8` does"
+LATIN = "`iconv -f latin1 -t utf-8`"
+"""Remedy for text in another encoding."""
+_NOT_UTF8 = f"has column names that are not in UTF-8: convert it, as {LATIN} does"
 _UTF16 = "is in UTF-16: convert it, as `iconv -f utf-16 -t utf-8` does"
 _OTHERS = {
     b"\xff\xfe": _UTF16,

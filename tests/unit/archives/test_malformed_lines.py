@@ -133,9 +133,14 @@ def test_a_quote_that_is_not_closed_hides_no_rows(tmp_path: Path, end: str) -> N
     ("name", "content", "message"),
     [
         ("a.csv", "t,k\n1,1\n".encode("utf-16"), "is in UTF-16: convert it, as `iconv -f utf-16"),
-        ("a.csv", gzip.compress(b"t,k\n1,1\n"), "is compressed: let its name end in .gz"),
-        ("a.jsonl", gzip.compress(b'{"t": 1, "k": 1}\n'), "is compressed: let its name end in .gz"),
+        ("a.csv", gzip.compress(b"t,k\n1,1\n", mtime=0), "is compressed: let its name end in .gz"),
+        (
+            "a.jsonl",
+            gzip.compress(b'{"t": 1, "k": 1}\n', mtime=0),
+            "is compressed: let its name end in .gz",
+        ),
         ("a.csv", b"t,k,gr\xf6\xdfe\n1,1,1\n", "has column names that are not in UTF-8: convert"),
+        ("a.jsonl", b'[\n{"t": 1, "k": 1},\n{"t": 2, "k": 1}\n]\n', "holds an array: write each"),
         ("a.jsonl", b"t,k\n1,1\n", "cannot be read as JSON with an object on each line"),
     ],
 )
@@ -146,3 +151,24 @@ def test_files_of_another_encoding_are_told(
     with pytest.raises(InputError, match=rf"the left archive: file .*{name} ") as told:
         replayed(tmp_path / name)
     assert message in str(told.value)
+
+
+@pytest.mark.parametrize("odd", ["n/a?", "007", "99999999999999999999", "1.5x"])
+def test_the_cell_that_makes_a_key_text_is_told(tmp_path: Path, odd: str) -> None:
+    (tmp_path / "a.csv").write_text(f"t,k\n1,1\n2,{odd}\n")
+    message = (
+        rf"column k of the left archive \(string\) .* the left archive has text such as '{odd}': "
+    )
+    with pytest.raises(InputError, match=message.replace("?", r"\?")):
+        replayed(tmp_path / "a.csv")
+
+
+def test_json_files_of_which_one_has_a_number_as_text_are_told(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"t": 1, "k": 1}\n')
+    (tmp_path / "b.jsonl").write_text('{"t": 2, "k": "1"}\n')
+    message = r"mixes schemas: column k has type int64 in .*a\.jsonl and type string in .*b\.jsonl"
+    with pytest.raises(InputError, match=message):
+        replayed(tmp_path)
+    (tmp_path / "a.jsonl").write_text('{"t": 1, "k": null}\n')
+    found = winnow.replay(tmp_path, tmp_path, on="k", time="t", window=9)
+    assert found.outputs.num_rows == 1
