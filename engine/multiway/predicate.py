@@ -100,7 +100,8 @@ class Predicate:
             )
         if self.kind == "inner" and self.bound == 0:
             raise SpecError(
-                "bound 0 of predicate inner holds for any two tuples: give a number more than 0"
+                "bound 0 of predicate inner is met by tuples without a common item: give a number "
+                "more than 0"
             )
 
     @property

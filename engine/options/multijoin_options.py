@@ -42,6 +42,13 @@ class AnyPredicate(Kind):
                 f"{flag} is a function: register it, as in winnow.register_theta('near', "
                 "function), and name it and its columns: theta:near:COL,COL"
             )
+        if isinstance(value, (list, tuple)):
+            if len(value) != 1:
+                raise SpecError(
+                    f"{flag} has {len(value)} values, and a join is on one predicate: give one, "
+                    "such as equi:COL, or for two at once equi:COL,distance:COL:R"
+                )
+            value = value[0]
         return value if isinstance(value, Predicate) else parse_predicate(as_text(flag, value))
 
 
@@ -83,7 +90,7 @@ class On(TypedDict, total=False):
         Option(
             "equi:COL, band:COL:EPS, distance:COL,COL:R, inner:COL:T, cosine:COL:T or "
             "theta:FUNCTION:COL, FUNCTION registered or MODULE:NAME; or equi:COL,cosine:COL:T",
-            AnyPredicate(),
+            AnyPredicate(repeated=True),
         ),
     ]
     columns_of: Annotated[

@@ -47,7 +47,11 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "function beside": ({"predicate": "equi:k,theta:f:v"}, r"equi goes beside cosine, inner, and"),
     "nan": ({"predicate": "distance:x,y:nan"}, r"bound nan of predicate distance must be"),
-    "zero": ({"predicate": "inner:tags:0"}, r"bound 0 of predicate inner holds for any .* more"),
+    "zero": ({"predicate": "inner:tags:0"}, r"bound 0 .* without a common item.* more than 0"),
+    "two predicates": (
+        {"predicate": ["equi:k", "band:v:1"]},
+        r"--predicate has 2 values.* on one predicate.* equi:COL,distance:COL:R",
+    ),
     "no column": ({"predicate": "equi:"}, r"--predicate is 'equi:'; write equi:COL"),
     "empty column": ({"predicate": "distance::1"}, r"; write distance:COL,COL:R"),
     "function": ({"predicate": "theta:f:v"}, r"no function is registered as 'f' .* register it"),
