@@ -10,7 +10,7 @@ import pyarrow as pa
 from engine.multiway.predicate import Predicate
 from engine.options.by_stream import REST, by_stream, given_to_all
 from engine.options.command import Given
-from engine.options.kinds import NAMES
+from engine.options.kinds import NAMES, WHOLE
 from engine.options.multijoin import JoinStream, Loops, MultiJoinOptions
 from engine.options.several import retention_of
 from engine.options.shedding import harvest_of, profiles_of
@@ -95,6 +95,6 @@ def _buckets(given: Any) -> dict[str, int]:  # noqa: ANN401 - one number, or one
         return {}
     by_name = given if isinstance(given, Mapping) else {REST: given}
     try:
-        return {str(name): int(number) for name, number in by_name.items()}
-    except (TypeError, ValueError):
+        return {str(name): WHOLE.read("--buckets", number) for name, number in by_name.items()}
+    except SpecError:
         raise SpecError(f"--buckets are {given!r}; give whole numbers") from None

@@ -404,6 +404,8 @@ def test_python_refuses_what_is_no_join() -> None:
         multijoin(tables, time="t", window=3)
     with pytest.raises(SpecError, match=r"predicate is a function: register it, as in winnow\.reg"):
         multijoin(tables, **(given | {"predicate": lambda a, b: a < b}))
+    with pytest.raises(SpecError, match=r"^buckets are \{'a': 2\.5\}; give whole numbers"):
+        multijoin(tables, **given, method="hybrid", buckets={"a": 2.5})  # type: ignore[dict-item]
     with pytest.raises(SpecError, match="window is given for stream 'd'"):
         multijoin(tables, **(given | {"window": {"d": 3}}))
     with pytest.raises(SpecError, match="1 is no name for a stream: give text"):

@@ -131,8 +131,11 @@ def test_shares_cover_all_times_once() -> None:
     assert len(shares_of(sample[:0], windows_of([4, 4]), BAND, 3)) == 1
     assert share_count(None, 8, [150_000, 150_000]) == 3
     assert share_count(None, 8, [None, 5]) == 1
+    assert share_count(100_000, 0, [40, 80]) == 120
+    assert share_count(100_000, 0, [0, 0]) == 1
+    assert share_count(7, 0, [None, 5]) == 7
     assert share_count(None, 0, [10**9]) == 1
-    assert share_count(5, 0, [1]) == 5
+    assert share_count(5, 0, [9]) == 5
 
 
 # --- row groups ----------------------------------------------------------------------------------

@@ -106,11 +106,12 @@ def lead_in(windows: Windows, settings: HarvestSettings) -> int:
 def share_count(asked: int | None, slots: int, rows: Sequence[int | None]) -> int:
     """Return how many shares to make: as asked, else one for each task that can run elsewhere.
 
-    In this process a join uses all cores by itself, and one share is enough.
+    As many as there are rows at most, where these are known: each is a task. In this process a
+    join uses all cores by itself, and one share is enough.
     """
-    if asked is not None:
-        return asked
     known = sum(own or 0 for own in rows)
+    if asked is not None:
+        return asked if None in rows else min(asked, max(1, known))
     return max(1, min(slots, known // _LEAST_ROWS)) if slots else 1
 
 
