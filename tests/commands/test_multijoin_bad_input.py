@@ -165,6 +165,10 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "scanned": ({"method": "eager-nlj", "buckets": 5}, r"--buckets are of hash joins, and --m"),
     "no buckets": ({"method": "eager-hash", "buckets": 0}, r"--buckets 0 must be 1 or more"),
+    "most buckets": (
+        {"method": "hybrid", "buckets": "a=999999999999"},
+        r"--buckets a=999999999999 take too much memory: give at most 16,777,216",
+    ),
     "bucket": ({"method": "hybrid", "buckets": "a=x"}, r"buckets are .*; give whole numbers"),
     "whose buckets": ({"method": "hybrid", "buckets": "d=3"}, r"there is no stream 'd'"),
     "both": ({**SHED, "method": "eager-nlj"}, r"--method eager-nlj is exact, and a capacity or"),

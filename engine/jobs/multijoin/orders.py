@@ -15,6 +15,9 @@ from engine.multiway.streams import MultiStreams, Windows
 from engine.options.multijoin import Loops, MultiJoinOptions
 from engine.runtime.errors import SpecError
 
+MOST_BUCKETS = 1 << 24
+"""Hash buckets of a stream that may be asked for; each takes 8 bytes or more."""
+
 HASHING = tuple(name for name, method in METHODS.items() if method.hashed != "none")
 
 
@@ -79,9 +82,13 @@ def check_loops(options: MultiJoinOptions, tau: int | None, expire_every: int | 
     """Raise `SpecError` if the options of an algorithm of P3 do not go together."""
     loops, m = options.loops, len(options.names)
     for name, number in loops.buckets.items():
+        given = f"{name}={number}" if name else str(number)
         if number < 1:
-            given = f"{name}={number}" if name else str(number)
             raise SpecError(f"--buckets {given} must be 1 or more")
+        if number > MOST_BUCKETS:
+            raise SpecError(
+                f"--buckets {given} take too much memory: give at most {MOST_BUCKETS:,}"
+            )
     some = 1 if loops.buckets or loops.method in HASHING else None  # else measured
     settings = LoopsSettings(
         loops.method, options.graph, tau=tau, expire_every=expire_every or 0, buckets=some
