@@ -14,7 +14,7 @@ from rich.text import Text
 
 from engine.commands.compiling import COMPILING
 from engine.commands.pace import Pace
-from engine.runtime.executors import Progress
+from engine.runtime.executors import Progress, silent
 from engine.runtime.storage.disk import undone_at_end
 
 _LETTERS = "", "k", "M", "G", "T"
@@ -84,10 +84,7 @@ class StageBars:
         columns = (
             TextColumn("{task.description}"), BarColumn(), _Amounts(), TimeElapsedColumn(), _Left()
         )  # fmt: skip
-        self.bars = Bars(
-            *columns, console=console, transient=True, disable=not console.is_terminal,
-            get_time=clock,
-        )  # fmt: skip
+        self.bars = Bars(*columns, console=console, transient=True, get_time=clock)
         self._clock = clock
         self._tasks: dict[str, Task] = {}
 
@@ -110,6 +107,10 @@ class StageBars:
 @contextmanager
 def progress_bars() -> Iterator[Progress]:
     """Yield ``progress(stage, done, total)``, which draws on standard error on a terminal."""
-    stages = StageBars(Console(stderr=True))
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield silent
+        return
+    stages = StageBars(console)
     with undone_at_end(stages.bars.stop), stages.bars:
         yield stages.show
