@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from shutil import get_terminal_size
 from textwrap import fill, indent
-from typing import Any
+from typing import Any, NoReturn
 
 from engine.options.command import Command, Given, read_toml, values_of
 from engine.options.kinds import Flag
 from engine.options.meanings import cited
 from engine.options.option import Option
 from engine.options.precedence import laid_over
-from engine.runtime.errors import SpecError
+from engine.runtime.errors import SpecError, did_you_mean
 from engine.runtime.storage.uris import storing
 
 _HELP = "show this help message and exit"
@@ -34,9 +34,35 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
             return f"{', '.join(action.option_strings)} {value}"
 
 
+class _Parser(argparse.ArgumentParser):
+    """Raises `SpecError` with one line where argparse prints the usage and exits."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse found."""
+        flag, _, fact = message.removeprefix("argument ").partition(": ")
+        if fact.startswith("expected one argument"):
+            raise SpecError(
+                f"{flag} has no value: give one; if it begins with -, write {flag}=VALUE"
+            )
+        if fact.startswith("ignored explicit argument"):
+            raise SpecError(f"{flag} takes no value: leave out ={fact.split(maxsplit=3)[3]}")
+        missing = message.removeprefix("the following arguments are required: ")
+        if missing.startswith("{"):
+            missing = f"one of {missing.strip('{}').replace(',', ', ')}"
+        raise SpecError(message if missing == message else f"{missing} is missing")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401 - argparse's
+        known = tuple(action.choices or (value,))
+        if value not in known:
+            raise SpecError(
+                f"there is no {value!r}; choose one of {', '.join(known)}."
+                + did_you_mean(value, known)
+            )
+
+
 def parser_of(commands: Iterable[Command]) -> argparse.ArgumentParser:
     """Return the parser of ``winnow`` with these commands."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="winnow",
         description="Approximate sliding-window joins of archived streams within a memory budget.",
         epilog="winnow COMMAND --help lists a command's options, with an example.",
@@ -51,7 +77,7 @@ def parser_of(commands: Iterable[Command]) -> argparse.ArgumentParser:
 def _add_commands(
     parser: argparse.ArgumentParser, commands: Iterable[Command], dest: str, metavar: str
 ) -> None:
-    several = parser.add_subparsers(dest=dest, required=True, metavar=metavar)
+    several = parser.add_subparsers(dest=dest, metavar=metavar)
     for command in commands:
         own = several.add_parser(
             command.name,
@@ -158,14 +184,18 @@ def parsed(
     Raises
     ------
     SpecError
-        For an option that the command does not have.
+        For an option that the command does not have, an option without its value, or no kind of
+        a command that has kinds.
     SystemExit
-        From argparse: after ``--help``, and for an unknown command.
+        From argparse, after ``--help``.
     """
     args, unknown = parser_of(commands.values()).parse_known_args(argv)
     values = {name: value for name, value in vars(args).items() if value is not None}
     command = commands[values.pop("command")]
-    if "kind" in values:
+    if command.kinds:
+        names = ", ".join(own.name for own in command.kinds)
+        if "kind" not in values:
+            raise SpecError(f"its kind is missing; write winnow {command.name} and one of {names}")
         kind = values.pop("kind")
         command = next(own for own in command.kinds if own.name == kind)
     for word in unknown:

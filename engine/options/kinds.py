@@ -173,7 +173,12 @@ class Names(Kind):
     def read(self, flag: str, value: Any) -> tuple[str, ...]:  # noqa: ANN401 - see Kind
         """Return the names."""
         if isinstance(value, str):
-            return names_of(value)
+            names = names_of(value)
+            if not names:
+                raise SpecError(
+                    f"{flag} is {value!r}, which names nothing: give a name, or several"
+                )
+            return names
         if isinstance(value, Mapping) or not isinstance(value, Sequence):
             raise SpecError(f"{flag} is {value!r}; give a name, or several")
         return tuple(map(str, value))

@@ -114,6 +114,33 @@ def test_help_names_the_papers_that_it_cites(capsys: pytest.CaptureFixture[str])
     assert all(f"{paper}: " in shown for paper in ("P1", "P2", "P5"))
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("generate", "its kind is missing; write winnow generate and one of zipf, age, gaussian"),
+        (
+            "generate zipff",
+            "there is no 'zipff'; choose one of zipf, age, gaussian. Did you mean 'zipf'?",
+        ),
+        (
+            "explain --rates -1,1",
+            "--rates has no value: give one; if it begins with -, write --rates=VALUE",
+        ),
+        ("explain --measure=3", "--measure takes no value: leave out ='3'"),
+        ("completion", "one of bash, zsh, fish is missing"),
+        ("report", "PATH is missing"),
+        ("warm --only ,", "--only is ',', which names nothing: give a name, or several"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_told_in_a_line(
+    words: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = words.partition(" ")[0]
+    assert main(words.split()) == 2
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", f"winnow {command}: error: {told}\n")
+
+
 @pytest.fixture(scope="module")
 def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("completion")
