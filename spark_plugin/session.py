@@ -189,10 +189,16 @@ def _session(app_name: str, *, light: bool, rapids: RapidsOptions | None) -> Spa
     if conf.get("spark.master", _ONCE) == _ONCE:
         conf.set("spark.master", _RETRIED)
     try:
-        SparkContext(conf=conf)
+        context = SparkContext(conf=conf)
     except Exception as error:  # Py4J passes on whatever the JVM throws
         raise DeviceError(f"Spark does not start: {_first_line(error)}") from error
-    started: SparkSession = SparkSession.builder.getOrCreate()
+    try:
+        started: SparkSession = SparkSession.builder.getOrCreate()
+    except Exception as error:  # the master was waited for, a minute, and the context is stopped
+        raise DeviceError(
+            f"Spark does not start: the master {context.master} does not answer, or has refused "
+            "the application: check its address, whether it runs, and its log"
+        ) from error
     return started
 
 
@@ -267,7 +273,10 @@ def _reason(log: IO[bytes]) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    lines = (str(error).strip() or type(error).__name__).splitlines()
+    if lines[0].startswith("An error occurred while calling") and len(lines) > 1:
+        return lines[1].removeprefix(": ")  # what the JVM has thrown, after what called it
+    return lines[0]
 
 
 def map_in_arrow(frame: DataFrame, function: ArrowFunction, schema: StructType | str) -> DataFrame:

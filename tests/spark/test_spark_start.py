@@ -9,12 +9,15 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from places import ROOT
 
 import spark_plugin.command
 from engine.runtime.errors import DeviceError, WinnowError
+from spark_plugin import session
 from spark_plugin.command import spark_executor
 from spark_plugin.executor import _failure
 
@@ -113,3 +116,42 @@ def test_that_spark_is_started_is_told_first(
         with pytest.raises(DeviceError):
             spark_executor()
     assert told == ["winnow: starting Spark\n", ""]
+
+
+@pytest.mark.parametrize(
+    ("stops_at", "told"),
+    [
+        ("SparkContext", "Master must be right"),
+        ("SparkSession", "the master spark://none:7077 does not answer, or has refused the appl"),
+    ],
+)
+def test_a_master_that_is_not_there_is_told_in_a_line(
+    stops_at: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise RuntimeError(
+            "An error occurred while calling None.org.apache.spark.Some.\n"
+            ": Master must be right\n\tat org.apache.spark.Some\n"
+        )
+
+    class Context:
+        _active_spark_context = None
+        master = "spark://none:7077"
+
+        def __init__(self, **_: object) -> None:
+            if stops_at == "SparkContext":
+                fail()
+
+    class Session:
+        builder = SimpleNamespace(getOrCreate=fail)
+
+    monkeypatch.setattr(session.connect, "chosen_session", lambda: None)
+    monkeypatch.setattr(session, "_start_java", lambda **_: None)
+    monkeypatch.setattr(session, "SparkConf", lambda: Mock(get=lambda *_: "spark://none:7077"))
+    monkeypatch.setattr(session, "_choose_sockets", lambda _: None)
+    monkeypatch.setattr(session, "SparkContext", Context)
+    monkeypatch.setattr(session, "SparkSession", Session)
+    with pytest.raises(DeviceError) as found:
+        session.get_session()
+    assert str(found.value).startswith(f"Spark does not start: {told}")
+    assert "\n" not in str(found.value)
