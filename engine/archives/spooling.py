@@ -158,8 +158,8 @@ class _Copy:
         row, last = 0, None
         with (
             self._reader(types | dict.fromkeys(whole, pa.string())) as (reader, skipped),
-            full_disk_reported("copy of an archive", home, ahead),
             written(out, out.parent) as own,
+            full_disk_reported("copy of an archive", home, ahead),
             pq.ParquetWriter(own, schema, compression="lz4") as writer,
         ):
             for read in reader:

@@ -51,8 +51,8 @@ def archive_at(path: Path) -> Iterator[Path]:
     """
     try:
         with (
-            full_disk_reported("archive", path, "give a place on another disk"),
             whole_file(path, path.parent) as own,
+            full_disk_reported("archive", path, "give a place on another disk"),
         ):
             yield own
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -20,8 +21,9 @@ from thorough import guards
 
 from engine.commands import main, warm
 from engine.runtime.compilation.source import module_digest
-from engine.runtime.errors import SpecError
+from engine.runtime.errors import OutputError, SpecError
 from spark_plugin.shipping import command, environment
+from spark_plugin.shipping.code import archive_at
 from spark_plugin.shipping.environment import packed, write_environment
 
 
@@ -81,6 +83,38 @@ def test_a_driver_without_the_packages_says_so(tmp_path: Path) -> None:
     assert told.returncode == 2
     assert told.stderr.startswith("winnow: error: the driver's Python")
     assert told.stderr.count("\n") == 1
+
+
+def test_a_driver_without_the_code_says_so(tmp_path: Path) -> None:
+    told = subprocess.run(  # noqa: S603 - ours
+        [sys.executable, "-S", ROOT / "spark_plugin" / "submit.py", "policies"],
+        env={}, cwd=tmp_path, check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert told.returncode == 2
+    assert told.stderr.startswith("winnow: error: the driver's Python, ")
+    assert told.stderr.endswith(
+        "has no package engine: give --py-files with the zip that winnow package --out wrote\n"
+    )
+
+
+def test_a_full_disk_is_measured_before_it_is_cleared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Path) -> shutil._ntuple_diskusage:
+        free = 1 if any(tmp_path.iterdir()) else 1000
+        return shutil._ntuple_diskusage(1000, 1000 - free, free)  # noqa: SLF001 - what it returns
+
+    def fill(own: Path) -> None:
+        own.write_bytes(b"x")
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(shutil, "disk_usage", full)
+    with (
+        pytest.raises(OutputError, match=r"\(1 of 1,000 bytes are free\)"),
+        archive_at(tmp_path / "a.zip") as own,
+    ):
+        fill(own)
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_is_no_python_is_installed_too() -> None:
