@@ -61,13 +61,14 @@ def run(asked: Asked) -> int:
 
 
 def _words(command: Command) -> list[_Word]:
-    """Return the options of a command, or of all of its kinds."""
-    found = {word.written: word for kind in command.kinds for word in _words(kind)}
+    """Return the options of a command."""
+    found = {}
     for option in command.options.values():
         if option.positional:
             continue
         takes = "" if isinstance(option.kind, Flag) else "value"
-        takes = "file" if isinstance(option.kind, (Anywhere, Place, Source)) else takes
+        if isinstance(option.kind, (Anywhere, Place, Source)) or option.kind.metavar == "PATH":
+            takes = "file"
         for written in (option.written, *option.also_written):
             found[written] = _Word(written, option.help, _values(option), takes)
     for written, meaning in (("--help", "show help"), ("--help-all", "explain every option")):
@@ -92,9 +93,17 @@ def _positional(command: Command) -> bool:
     return any(own.positional for own in command.options.values())
 
 
+def _with_kinds(commands: dict[str, Command]) -> dict[str, Command]:
+    """Return the commands by name, and their kinds by the names of both: ``generate zipf``."""
+    found = dict(commands)
+    for name, command in commands.items():
+        found |= {f"{name} {kind.name}": kind for kind in command.kinds}
+    return found
+
+
 def _bash(commands: dict[str, Command]) -> str:
     cases, options = [], []
-    for name, command in commands.items():
+    for name, command in _with_kinds(commands).items():
         words = _words(command)
         for word in words:
             pattern = shlex.quote(f"{name} {word.written}")
@@ -106,8 +115,9 @@ def _bash(commands: dict[str, Command]) -> str:
         files = (
             "" if _after(command) or not _positional(command) else "[[ $cur == -* ]] || return; "
         )
-        options.append(f"            {name}) {files}words={shlex.quote(every)} ;;")
+        options.append(f"            {shlex.quote(name)}) {files}words={shlex.quote(every)} ;;")
     names = shlex.quote(" ".join((*commands, "--help", "--version")))
+    kinds = "|".join(shlex.quote(name) for name in _with_kinds(commands) if " " in name)
     return "\n".join(
         (
             "# bash completion of winnow: source <(winnow completion bash)",
@@ -117,13 +127,19 @@ def _bash(commands: dict[str, Command]) -> str:
             "    COMPREPLY=()",
             '    if [ "$before" = "=" ]; then before="${COMP_WORDS[COMP_CWORD-2]}"; fi',
             '    if [ "$cur" = "=" ]; then cur=""; fi',
-            '    case "${COMP_WORDS[1]} $before" in',
+            '    local command="${COMP_WORDS[1]}"',
+            '    if [ "$COMP_CWORD" -gt 2 ]; then',
+            '        case "$command ${COMP_WORDS[2]}" in',
+            f'            {kinds}) command+=" ${{COMP_WORDS[2]}}" ;;',
+            "        esac",
+            "    fi",
+            '    case "$command $before" in',
             *cases,
             "    esac",
             '    if [ "$COMP_CWORD" -eq 1 ]; then',
             f"        words={names}",
             '    elif [ -z "$words" ]; then',
-            '        case "${COMP_WORDS[1]}" in',
+            '        case "$command" in',
             *options,
             "        esac",
             "    fi",
@@ -142,7 +158,8 @@ def _first_line(text: str) -> str:
 
 def _zsh(commands: dict[str, Command]) -> str:
     listed = (shlex.quote(f"{name}:{own.meaning}") for name, own in commands.items())
-    cases = (line for name, own in commands.items() for line in _zsh_case(name, own))
+    cases = (line for name, own in _with_kinds(commands).items() for line in _zsh_case(name, own))
+    kinds = "|".join(name.replace(" ", "\\ ") for name in _with_kinds(commands) if " " in name)
     return "\n".join(
         (
             "#compdef winnow",
@@ -156,7 +173,17 @@ def _zsh(commands: dict[str, Command]) -> str:
             "    fi",
             "    shift words",
             "    (( CURRENT-- ))",
-            '    case "$words[1]" in',
+            '    local command="$words[1]"',
+            "    if (( CURRENT > 2 )); then",
+            '        case "$command $words[2]" in',
+            f"            {kinds})",
+            '                command+=" $words[2]"',
+            "                shift words",
+            "                (( CURRENT-- ))",
+            "                ;;",
+            "        esac",
+            "    fi",
+            '    case "$command" in',
             *cases,
             "    esac",
             "}",
@@ -167,14 +194,14 @@ def _zsh(commands: dict[str, Command]) -> str:
 
 
 def _zsh_case(name: str, command: Command) -> Iterator[str]:
-    yield f"        {name})"
+    yield f"        {shlex.quote(name)})"
     yield "            _arguments \\"
     for word in _words(command):
         meaning = re.sub(r"([\[\]\\:])", r"\\\1", _first_line(word.help))
         action = f"({' '.join(word.values)})" if word.values else ""
         action = "_files" if word.takes == "file" else action
-        value = f":value:{action}" if word.takes else ""
-        yield f"                {shlex.quote(f'*{word.written}[{meaning}]{value}')} \\"
+        given, value = ("=", f":value:{action}") if word.takes else ("", "")
+        yield f"                {shlex.quote(f'*{word.written}{given}[{meaning}]{value}')} \\"
     after = " ".join(_after(command))
     rest = f"*:word:({after})" if after else "*:file:_files"
     yield f"                {shlex.quote(rest)}"
@@ -186,8 +213,15 @@ def _fish(commands: dict[str, Command]) -> str:
     for name, command in commands.items():
         own = _quoted(name, command.meaning)
         lines.append(f"complete -c winnow -n __fish_use_subcommand -a {own[0]} -d {own[1]}")
-    for name, command in commands.items():
-        seen = f"complete -c winnow -n '__fish_seen_subcommand_from {name}'"
+    lines += [
+        "function __winnow_runs",
+        "    set -l words (commandline -opc)",
+        '    test "$words[2..]" = "$argv"; or string match -q -- "$argv *" "$words[2..]"',
+        "end",
+    ]
+    for name, command in _with_kinds(commands).items():
+        others = "".join(f"; and not __winnow_runs {name} {kind.name}" for kind in command.kinds)
+        seen = f"complete -c winnow -n '__winnow_runs {name}{others}'"
         if after := _after(command):
             lines.append(f"{seen} -f -a '{' '.join(after)}'")
         for word in _words(command):

@@ -160,6 +160,10 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["replay", "--left", ""], set()),  # the shell's own: files
         (["replay", "--rapids", "--est"], {"--estimator"}),
         (["generate", "z"], {"zipf"}),
+        (["generate", "--r"], set()),
+        (["generate", "zipf", "--sk"], {"--skew-left", "--skew-right"}),
+        (["generate", "gaussian", "--sk"], set()),
+        (["generate", "age", "--arrivals", "p"], {"poisson"}),
         (["completion", "b"], {"bash"}),
         (["replay", "--policy", "=", "di"], {"dimpprob"}),
         (["replay", "--engine", "="], {"auto", "local", "spark"}),
@@ -187,8 +191,10 @@ def test_other_shells_know_every_command_and_option(scripts: Path, shell: str) -
         assert name in script
         for option in module.COMMAND.options.values():
             if not option.positional:
-                form = f"*{option.written}[" if shell == "zsh" else f" -l {option.written[2:]} "
-                assert form in script
+                form = (
+                    rf"'\*{option.written}=?\[" if shell == "zsh" else f" -l {option.written[2:]} "
+                )
+                assert re.search(form, script)
             assert all(value in script for value in option.choices)
     program = shutil.which(shell)
     if program is not None:
@@ -196,6 +202,26 @@ def test_other_shells_know_every_command_and_option(scripts: Path, shell: str) -
             [program, "-n", scripts / shell], capture_output=True, text=True, check=True
         )
         assert not check.stderr
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("winnow generate ", {"zipf", "age", "gaussian"}),
+        ("winnow generate zipf --sk", {"--skew-left", "--skew-right"}),
+        ("winnow generate gaussian --sk", set()),
+        ("winnow warm --only replay --o", {"--only", "--out"}),
+        ("winnow replay --left=a --policy d", {"dgl", "dimpprob"}),
+    ],
+)
+def test_fish_completes(scripts: Path, line: str, found: set[str]) -> None:
+    program = f"source {scripts / 'fish'}; complete -C {shlex.quote(line)}"
+    shown = subprocess.run(  # noqa: S603 - ours
+        [shutil.which("fish") or "", "--no-config", "-c", program],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert {row.split("\t")[0] for row in shown.stdout.splitlines()} == found
 
 
 @pytest.mark.parametrize(
