@@ -163,7 +163,7 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["generate", "--r"], set()),
         (["generate", "zipf", "--sk"], {"--skew-left", "--skew-right"}),
         (["generate", "gaussian", "--sk"], set()),
-        (["generate", "age", "--arrivals", "p"], {"poisson"}),
+        (["generate", "age", "--importance", "ra"], {"rare-high"}),
         (["completion", "b"], {"bash"}),
         (["replay", "--policy", "=", "di"], {"dimpprob"}),
         (["replay", "--engine", "="], {"auto", "local", "spark"}),
