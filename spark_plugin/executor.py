@@ -34,6 +34,8 @@ R = TypeVar("R")
 
 _CANCELLED = re.compile(r"\bJob \d+ cancelled\b[^\n]*?(?= SQLSTATE|\n|$)|OPERATION_CANCELED")
 _LACKING = re.compile(r"^ModuleNotFoundError: No module named '([^']+)'", re.MULTILINE)
+_NO_PYTHON = re.compile(r'Cannot run program "([^"\n]+)"')
+_OTHER_PYTHON = re.compile(r"worker has different version: (\S+) than that in driver: ([\d.]+)")
 _JOBS = 4
 _SMALL = 50_000_000
 """Tuples up to which work is one job: every other takes some 25 ms, and work waits for the last."""
@@ -185,6 +187,19 @@ def _failure(said: str) -> Exception:
         return WinnowError(
             f"Spark's workers find no module {lacking[1]!r}: have them run Python with winnow, by "
             f"PYSPARK_PYTHON={sys.executable} before Spark starts, or ship it (winnow package)"
+        )
+    found = _NO_PYTHON.search(said)
+    if found is not None:
+        return WinnowError(
+            f"Spark's workers cannot run Python as {found[1]!r}: set PYSPARK_PYTHON or "
+            "spark.pyspark.python to a Python that every machine has, or ship the packages "
+            "(winnow package)"
+        )
+    found = _OTHER_PYTHON.search(said)
+    if found is not None:
+        return WinnowError(
+            f"Spark's workers run Python {found[1]}, and this is Python {found[2]}: set "
+            f"PYSPARK_PYTHON or spark.pyspark.python to a Python {found[2]} with winnow"
         )
     return RuntimeError(f"a task failed on Spark: {said}")
 

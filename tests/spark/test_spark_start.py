@@ -102,6 +102,26 @@ def test_workers_without_winnow_are_told_of_in_a_line() -> None:
     assert isinstance(_failure(said.replace("ModuleNotFound", "Other")), RuntimeError)
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            'Lost task 0.3: java.io.IOException: Cannot run program "/no/python": error=2, No such',
+            "Spark's workers cannot run Python as '/no/python': set PYSPARK_PYTHON or ",
+        ),
+        (
+            "Python in worker has different version: 3.12 than that in driver: 3.11, PySpark",
+            "Spark's workers run Python 3.12, and this is Python 3.11: set PYSPARK_PYTHON or ",
+        ),
+    ],
+)
+def test_workers_with_another_python_or_none_are_told_of_in_a_line(said: str, told: str) -> None:
+    found = _failure(f"Job aborted.\n{said}\n\tat org.apache.spark.Task.run\n")
+    assert isinstance(found, WinnowError)
+    assert str(found).startswith(told)
+    assert "\n" not in str(found)
+
+
 def test_that_spark_is_started_is_told_first(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
