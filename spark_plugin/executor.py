@@ -35,6 +35,7 @@ R = TypeVar("R")
 _CANCELLED = re.compile(r"\bJob \d+ cancelled\b[^\n]*?(?= SQLSTATE|\n|$)|OPERATION_CANCELED")
 _LACKING = re.compile(r"^ModuleNotFoundError: No module named '([^']+)'", re.MULTILINE)
 _NO_PYTHON = re.compile(r'Cannot run program "([^"\n]+)"')
+_NOT_STARTED = re.compile(r"^Error from python worker:\n(?:  .*\n)*?  (.*)\n(?!  )", re.MULTILINE)
 _OTHER_PYTHON = re.compile(r"worker has different version: (\S+) than that in driver: ([\d.]+)")
 _JOBS = 4
 _SMALL = 50_000_000
@@ -195,6 +196,9 @@ def _failure(said: str) -> Exception:
             "spark.pyspark.python to a Python that every machine has, or ship the packages "
             "(winnow package)"
         )
+    found = _NOT_STARTED.search(said)
+    if found is not None:
+        return WinnowError(f"Python of Spark's workers does not start: {found[1]}")
     found = _OTHER_PYTHON.search(said)
     if found is not None:
         return WinnowError(

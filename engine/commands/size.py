@@ -124,7 +124,7 @@ def _print(found: dict[str, Any]) -> None:
     console = terminal()
     lanes = found["lanes"]
     console.print(
-        f"{lanes['count']} lanes: the heaviest is expected to have "
+        f"{lanes['count']} lane{'s' * (lanes['count'] != 1)}: the heaviest is expected to have "
         f"{100 * lanes['heaviest_lane']:.1f} % of the tuples, its heaviest key "
         f"{100 * lanes['heaviest_key']:.1f} %; the cores are worth {lanes['speed_up']:.1f} of one",
         highlight=False,

@@ -113,6 +113,10 @@ def test_workers_without_winnow_are_told_of_in_a_line() -> None:
             "Python in worker has different version: 3.12 than that in driver: 3.11, PySpark",
             "Spark's workers run Python 3.12, and this is Python 3.11: set PYSPARK_PYTHON or ",
         ),
+        (
+            "Error from python worker:\n  sh: a warning\n  python3.11 is not here\nPYTHONPATH was:",
+            "Python of Spark's workers does not start: python3.11 is not here",
+        ),
     ],
 )
 def test_workers_with_another_python_or_none_are_told_of_in_a_line(said: str, told: str) -> None:
