@@ -183,6 +183,10 @@ class Names(Kind):
             raise SpecError(f"{flag} is {value!r}; give a name, or several")
         return tuple(map(str, value))
 
+    def words(self, flag: str, value: Any) -> list[str]:  # noqa: ANN401 - see Kind
+        """Return the option and the names, or nothing for none."""
+        return super().words(flag, value) if value else []
+
     def listed(self, value: str | Sequence[str]) -> tuple[str, ...]:
         """Return one name, or several, as a tuple."""
         return (value,) if isinstance(value, str) else tuple(value)

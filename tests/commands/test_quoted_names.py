@@ -17,10 +17,14 @@ from engine.commands import main
 from engine.options.kinds import NAMES
 
 
-@given(st.lists(st.text(alphabet=st.sampled_from("ab,\"= \n'-")) | st.text()))
+@given(st.lists(st.text(alphabet=st.sampled_from("ab,\"= \n'-")) | st.text(), min_size=1))
 def test_what_words_write_is_read(names: list[str]) -> None:
     (word,) = [own.removeprefix("--on=") for own in NAMES.words("--on", names) if own != "--on"]
     assert NAMES.read("--on", word) == tuple(names)
+
+
+def test_no_names_are_no_words() -> None:
+    assert NAMES.words("--on", []) == []
 
 
 @pytest.mark.parametrize(
