@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from engine.archives.families import UNIT_DIGITS
 from engine.archives.folders import completed, in_files
 from engine.archives.source import Archive, read_error
-from engine.archives.spooling import SpoolTask, as_text, spool
-from engine.runtime.columns import replaced
+from engine.archives.spooling import SpoolTask, spool
+from engine.runtime.columns import replaced, with_columns
+from engine.runtime.jit import Floats
 from engine.runtime.storage import reading
 from engine.runtime.storage.uris import Uri
 
@@ -138,6 +140,8 @@ class Rows:
         For text files written as Parquet; must exist until all is read.
     table : pyarrow.Table, optional
         Rows in memory.
+    free : sequence of str, optional
+        Columns of CSV of which nothing is computed: text too, where a cell does not convert.
 
     Attributes
     ----------
@@ -151,25 +155,26 @@ class Rows:
     """
 
     def __init__(
-        self, archive: Archive, lenient: Sequence[str], folder: Path, table: pa.Table | None = None
-    ) -> None:
+        self, archive: Archive, lenient: Sequence[str], folder: Path, table: pa.Table | None = None,
+        free: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         self.archive, self._table = archive, table
         self._files = [(file.path, file.path, file.name) for file in archive.files]
         self._as_text: tuple[str, ...] = ()
         if archive.copied:
-            self._spool(tuple(dict.fromkeys(lenient)), folder)
+            self._spool(tuple(dict.fromkeys(lenient)), tuple(free), folder)
         kinds = {field.name: field.type for field in archive.schema}
         if archive.copied:  # a column without a value is text there
             kinds = {n: pa.string() if pa.types.is_null(k) else k for n, k in kinds.items()}
         kinds |= dict.fromkeys(self._as_text, pa.string())
         self.schema = pa.schema(list(kinds.items()))
 
-    def _spool(self, lenient: tuple[str, ...], folder: Path) -> None:
+    def _spool(self, lenient: tuple[str, ...], free: tuple[str, ...], folder: Path) -> None:
         side, schema = self.archive.side, self.archive.stored
         found: set[str] = set()
         for i, (path, origin, name) in enumerate(self._files):
             out = str(folder / f"{side}-{i:06d}.parquet")
-            found.update(spool(SpoolTask(path, side, schema, lenient, out)))
+            found.update(spool(SpoolTask(path, side, schema, lenient, out, free)))
             self._files[i] = (out, origin, name)
         self._as_text = tuple(sorted(found))
 
@@ -284,3 +289,30 @@ def nulls_coded(table: pa.Table) -> pa.Table:
         if pt.is_dictionary(field.type) and any(c.dictionary.null_count for c in column.chunks):
             found[at] = encoded(column, field.type)
     return replaced(table, found)
+
+
+def as_text(table: pa.Table, names: tuple[str, ...]) -> pa.Table:
+    """Return a table with the named columns, of those it has, as text."""
+    own = [name for name in names if name in table.column_names]
+    return with_columns(table, {name: pc.cast(table.column(name), pa.string()) for name in own})
+
+
+def without_bad(
+    table: pa.Table, names: tuple[str, ...], name: str | None, importance: Floats
+) -> pa.Table:
+    """Return rows without the bad ones: the named columns are text, but for that of importance.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    names : tuple of str
+        Columns of which some cells of the archive did not convert.
+    name : str or None
+        The column of importance.
+    importance : (n,) float64
+        What its cells say, which are numbers all.
+    """
+    found = as_text(table, tuple(own for own in names if own != name))
+    if name is None or name not in names or name not in table.column_names:
+        return found
+    return with_columns(found, {name: pa.chunked_array([pa.array(importance)])})

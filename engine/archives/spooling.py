@@ -26,7 +26,7 @@ from engine.archives.readers import (
     opened,
 )
 from engine.archives.texts import message, readable, zero_led
-from engine.runtime.columns import replaced
+from engine.runtime.columns import replaced, with_columns
 from engine.runtime.errors import InputError, OutputError
 from engine.runtime.storage.disk import full_disk_reported, scratch_home
 from engine.runtime.storage.places import written
@@ -52,6 +52,8 @@ class SpoolTask:
         rejected with its reason instead of the file.
     out : str
         The Parquet file to write.
+    free : tuple of str
+        Columns of CSV of which nothing is computed: text when a cell does not convert.
     """
 
     path: str
@@ -59,10 +61,19 @@ class SpoolTask:
     schema: pa.Schema
     lenient: tuple[str, ...]
     out: str
+    free: tuple[str, ...] = ()
+
+
+class _CellError(Exception):
+    """A cell that does not convert to the type of its column, which is named beside."""
+
+    def __init__(self, name: str, said: str) -> None:
+        super().__init__(said)
+        self.name = name
 
 
 def spool(task: SpoolTask) -> tuple[str, ...]:
-    """Write a file as Parquet, block by block; return the lenient columns read as text.
+    """Write a file as Parquet, block by block; return the columns that became text.
 
     A malformed line is a row of nulls, of which the first lenient column says what it is.
 
@@ -70,9 +81,10 @@ def spool(task: SpoolTask) -> tuple[str, ...]:
     ------
     InputError
         If a cell does not convert to its column's type, or has a leading zero that an integer
-        would lose (other than of a lenient column), a quote is not closed, or a line is malformed
-        and no column is lenient.
+        would lose (other than of a lenient or free column), a quote is not closed, or a line is
+        malformed and no column is lenient.
     """
+    free = task.free if format_of(task.path) == "csv" else ()
     types = {
         field.name: pa.string() if pa.types.is_null(field.type) else field.type
         for field in task.schema
@@ -84,6 +96,10 @@ def spool(task: SpoolTask) -> tuple[str, ...]:
             copy.write()
         except MalformedError:
             copy.lines = readable(task.path, task.side, lambda: malformed(task.path))
+        except _CellError as error:
+            if error.name not in free:
+                raise InputError(str(error)) from error
+            types[error.name] = pa.string()
         except (pa.ArrowException, OSError) as error:
             if isinstance(error, OutputError):
                 raise
@@ -101,7 +117,7 @@ def spool(task: SpoolTask) -> tuple[str, ...]:
                     continue
             found = _AT_COLUMN.search(str(error))
             name = names[int(found.group(1))] if found else None
-            if name not in task.lenient or types[name] == pa.string():
+            if name not in (*task.lenient, *free) or types[name] == pa.string():
                 told = (
                     message(task.path, task.side, error)
                     if name is None
@@ -111,7 +127,14 @@ def spool(task: SpoolTask) -> tuple[str, ...]:
             types[name] = pa.string()
         else:
             kinds = {field.name: field.type for field in task.schema}
-            return tuple(name for name in task.lenient if copy.kinds.get(name) != kinds.get(name))
+            bad = [name for name in task.lenient if copy.kinds.get(name) != kinds.get(name)]
+            texts = [name for name in free if types[name] != kinds[name] != pa.null()]
+            for name in texts:
+                warn(
+                    f"the {task.side} archive: file {task.path}: column {name} is text, as not all "
+                    f"of its cells are {kinds[name]} as in the first lines"
+                )
+            return (*bad, *texts)
 
 
 class _Copy:
@@ -170,7 +193,7 @@ class _Copy:
                 found = {name: _integers(task, name, table.column(name)) for name in whole}
                 for name in with_commas:
                     found[name] = pc.replace_substring(table.column(name), ",", ".")
-                table = _with(table, found)
+                table = with_columns(table, found)
                 table = _empty_as_null(table) if of_cells else table
                 lines = reader.bad if isinstance(reader, JsonLines) else self.lines
                 writer.write_table(self._marked(table, row, lines, schema))
@@ -214,7 +237,7 @@ class _Copy:
             at[[*own]] = True
             texts = pa.array([own[row] for row in sorted(own)], pa.string())
             cells = pc.replace_with_mask(cells.combine_chunks(), pa.array(at), texts)
-            table = _with(table, {name: pa.chunked_array([cells])})
+            table = with_columns(table, {name: pa.chunked_array([cells])})
         return table.cast(schema)
 
     def _check_closed(self, last: pa.RecordBatch) -> None:
@@ -228,20 +251,15 @@ class _Copy:
             )
 
 
-def _with(table: pa.Table, cells: dict[str, pa.ChunkedArray]) -> pa.Table:
-    """Return a table with other cells in some columns."""
-    places = {name: at for at, name in enumerate(table.column_names)}
-    return replaced(table, {places[name]: own for name, own in cells.items()})
-
-
 def _integers(task: SpoolTask, name: str, cells: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return text cells as int64, as the reader would, but refuse to lose a leading zero."""
     found = zero_led(cells)
     if found is not None:
-        raise InputError(
+        raise _CellError(
+            name,
             f"the {task.side} archive: file {task.path}: column {name} holds integers in its first "
             f"lines but {found} further on, which would lose its leading zero: correct the cells, "
-            f"or convert the archive to Parquet with {name} as text"
+            f"or convert the archive to Parquet with {name} as text",
         )
     with suppress(pa.ArrowInvalid):
         return pc.cast(cells, pa.int64())
@@ -250,7 +268,7 @@ def _integers(task: SpoolTask, name: str, cells: pa.ChunkedArray) -> pa.ChunkedA
     try:
         return pc.cast(known, pa.int64())
     except pa.ArrowInvalid as error:
-        raise InputError(_cell_message(task, name, pa.int64(), error)) from error
+        raise _CellError(name, _cell_message(task, name, pa.int64(), error)) from error
 
 
 def _empty_as_null(table: pa.Table) -> pa.Table:
@@ -263,12 +281,6 @@ def _empty_as_null(table: pa.Table) -> pa.Table:
             if pc.any(empty).as_py():
                 found[at] = pc.if_else(empty, _NO_TEXT, cells)
     return replaced(table, found)
-
-
-def as_text(table: pa.Table, names: tuple[str, ...]) -> pa.Table:
-    """Return a table with the named columns, of those it has, as text."""
-    own = [name for name in names if name in table.column_names]
-    return _with(table, {name: pc.cast(table.column(name), pa.string()) for name in own})
 
 
 def _cell_message(task: SpoolTask, name: str, kind: pa.DataType, error: BaseException) -> str:

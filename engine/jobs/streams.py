@@ -66,8 +66,17 @@ def open_source(given: str | pa.Table, side: str) -> Source:
 
 
 @contextmanager
-def rows_of(source: Source | StreamSource, roles: Roles) -> Iterator[Rows]:
+def rows_of(
+    source: Source | StreamSource, roles: Roles, more: Sequence[str] = ()
+) -> Iterator[Rows]:
     """Yield the rows of a source, whose cells of time and importance may be bad.
+
+    Parameters
+    ----------
+    source : Source or StreamSource
+    roles : Roles
+    more : sequence of str, optional
+        Columns besides those of the roles of which something is computed.
 
     Raises
     ------
@@ -75,8 +84,10 @@ def rows_of(source: Source | StreamSource, roles: Roles) -> Iterator[Rows]:
         If the archive cannot be read, or changes meanwhile.
     """
     lenient = tuple(filter(None, (roles.time, roles.importance)))
+    used = {*roles.columns, *more}
+    free = [name for name in source.archive.schema.names if name not in used]
     with scratch_folder() as folder:
-        yield Rows(source.archive, lenient, folder, source.table)
+        yield Rows(source.archive, lenient, folder, source.table, free)
         check_unchanged([source.archive])
 
 

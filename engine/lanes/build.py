@@ -104,11 +104,16 @@ class Build:
     def _spool(self, stages: Steps) -> tuple[list[list[Source]], list[tuple[str, ...]]]:
         """Write text files as Parquet; return the files to split and the columns left as text."""
         tasks = [
-            SpoolTask(file.path, archive.side, archive.stored, lenient, text_of(self.work / name))
+            SpoolTask(
+                file.path, archive.side, archive.stored, lenient, text_of(self.work / name), free
+            )
             for side, archive in enumerate(self.archives)
             if archive.copied
             for lenient in [
                 tuple(filter(None, (self.roles[side].time, self.roles[side].importance)))
+            ]
+            for free in [
+                tuple(own for own in archive.schema.names if own not in self.roles[side].columns)
             ]
             for i, file in enumerate(archive.files)
             for name in [f"{archive.side}-{i:06d}.parquet"]

@@ -16,7 +16,7 @@ from engine.archives.canonical import same_rows
 from engine.archives.folders import NONE
 from engine.archives.normalise import FaultCount, Normalised, normalise
 from engine.archives.roles import JoinColumns, Roles
-from engine.archives.spooling import as_text
+from engine.archives.rows import as_text, without_bad
 from engine.lanes.column_encoding import EncodedColumn, delta_encoded, encoded, encoding_of
 from engine.lanes.facts import FactCodes
 from engine.lanes.placing import (
@@ -61,7 +61,8 @@ class Plan:
     keep: tuple[str, ...]
     """Of these, the columns that go into the lane files."""
     as_text: tuple[str, ...]
-    """Columns of CSV files of which some cells did not convert: text everywhere."""
+    """Columns of text files of which some cells did not convert: text everywhere, but importance
+    where bad rows are left out."""
     quarantine: bool
     seed: int
     """Of the codes of hashed keys."""
@@ -229,7 +230,8 @@ def _arranged(
 
 def _own_columns(found: Normalised, plan: Plan, order: Order | None) -> pa.Table:
     """Return the columns that a lane has beside those of every lane."""
-    table = as_text(found.payload.select(plan.keep), plan.as_text)
+    table = found.payload.select(plan.keep)
+    table = without_bad(table, plan.as_text, plan.roles.importance, found.importance)
     table = table.rename_columns([f"{SIDES[plan.side]}_{name}" for name in plan.keep])
     return table if order is None or not plan.keep else table.take(pa.array(order))
 

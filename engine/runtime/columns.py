@@ -48,3 +48,9 @@ def beside(table: pa.Table, columns: pa.Table) -> pa.Table:
     fields = [pa.field(own.name, own.type) for own in columns.schema]
     schema = pa.schema([*table.schema, *fields], table.schema.metadata)
     return pa.table([*table.columns, *columns.columns], schema=schema)
+
+
+def with_columns(table: pa.Table, columns: Mapping[str, pa.ChunkedArray]) -> pa.Table:
+    """Return a table with other columns in the places of those of these names."""
+    places = {name: at for at, name in enumerate(table.column_names)}
+    return replaced(table, {places[name]: own for name, own in columns.items()})

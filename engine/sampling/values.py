@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from engine.archives import families
 from engine.archives.numbers import as_float64
 from engine.lanes.parts import IMPORTANCE
 from engine.lanes.reader import LaneBatch, LaneFiles, lane_batches
@@ -118,6 +119,9 @@ def _magnitudes(name: str, batch: StreamBatch, payload: pa.Table | None) -> Floa
         return np.abs(batch.importance)
     if payload is None or not payload.num_rows:  # a side may have no rows, and no columns then
         return np.empty(0)
-    numbers = as_float64(payload.column(name).combine_chunks())
+    cells = payload.column(name).combine_chunks()
+    if families.family(cells.type) in ("string", "binary"):  # whoever adds them up says so
+        return np.full(len(cells), np.nan)
+    numbers = as_float64(cells)
     found = np.abs(numbers.to_numpy(zero_copy_only=False))
     return np.where(np.isfinite(found), found, np.nan)

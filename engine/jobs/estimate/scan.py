@@ -15,12 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from engine.archives.footers import footer_of, stored
 from engine.archives.normalise import FaultTally, Normalised, bad_rows_error, normalise
 from engine.archives.roles import JoinColumns, Roles
-from engine.archives.rows import Part, Rows
+from engine.archives.rows import Part, Rows, without_bad
 from engine.archives.source import Archive
 from engine.archives.stretches import FileGroups, StretchTuples, group_columns, read_groups
 from engine.jobs.estimate.keys import keys_of
@@ -170,8 +171,18 @@ def _parts(source: Source, columns: list[str]) -> Iterator[Part]:
     """Yield the rows of text; a cell that does not convert is one of a row that is wrong."""
     roles = source.roles
     lenient = [name for name in (roles.time, roles.importance) if name is not None]
+    free = [own for own in source.archive.schema.names if own not in (*lenient, *columns)]
     with tempfile.TemporaryDirectory() as folder:
-        yield from Rows(source.archive, lenient, Path(folder)).parts(columns)
+        yield from Rows(source.archive, lenient, Path(folder), free=free).parts(columns)
+
+
+def _in_numbers(source: Source, found: Normalised) -> pa.Table:
+    """Return columns of tuples; the importance is numbers, where the archive's first cells are."""
+    name, schema = source.roles.importance, source.archive.schema
+    text = name is not None and pt.is_string(found.payload.schema.field(name).type)
+    if name is None or not text or pt.is_string(schema.field(name).type):
+        return found.payload
+    return without_bad(found.payload, (name,), name, found.importance)
 
 
 def _tuples(source: Source) -> Iterator[Normalised]:
@@ -185,7 +196,7 @@ def _tuples(source: Source) -> Iterator[Normalised]:
     for part in _parts(source, [*dict.fromkeys([*roles.columns, *source.columns])]):
         found = normalise(part.table, roles, joined, part.first)
         tally.add(part, found)
-        yield found
+        yield replace(found, payload=_in_numbers(source, found))
     if tally and not source.quarantine:
         called = source.archive.called
         raise bad_rows_error(bad._replace(archive=called) for bad in tally.bad_rows(roles))
@@ -209,7 +220,9 @@ def by_group(found: Sequence[Scanned], of: Ints, groups: int) -> list[StretchTup
     )
     order = np.lexsort((ts, group))
     payloads = [own.payload for own in tuples if own.payload is not None]
-    payload = pa.concat_tables(payloads).take(order) if payloads else None
+    payload = None
+    if payloads:
+        payload = pa.concat_tables(payloads, promote_options="permissive").take(order)
     ts, key, importance = (own[order] for own in (ts, key, importance))
     edges = np.searchsorted(group[order], np.arange(groups + 1)).tolist()
     parts = []

@@ -8,10 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from engine.archives import families
-from engine.archives.numbers import as_float64
 from engine.jobs.estimate.outputs import Chunk, StretchOutputs
 from engine.runtime.errors import InputError
 from engine.runtime.jit import Floats, Ints
@@ -82,22 +80,25 @@ class _Adding:
         """Return the sum of a column's cells, or of those that there are."""
         key = column, what
         if key not in self._known:
-            value, valid = self._cells(column)
-            own = value if what == "value" else valid
-            self._known[key] = self._outputs.total_of(column.side, own)
+            self._known[key] = self._outputs.total_of(column.side, self._cells(column, what))
         return self._known[key]
 
-    def _cells(self, column: Column) -> tuple[Floats, Floats]:
-        """Return a column's cells as numbers, 0 where there is none, and 1 where there is one."""
+    def _cells(self, column: Column, what: str) -> Floats:
+        """Return a column's cells as numbers ("value"), or 1 where there is one ("valid"), else 0.
+
+        Raises
+        ------
+        InputError
+            If they are no numbers.
+        """
         payload = self._outputs.payloads[column.side]
         if payload is None:
-            return np.empty(0), np.empty(0)
+            return np.empty(0)
         cells = payload.column(column.column).combine_chunks()
-        valid = cells.is_valid().to_numpy(zero_copy_only=False).astype(np.float64)
-        if not _is_number(cells.type):
-            return valid, valid
-        numbers = pc.fill_null(as_float64(cells), 0.0)
-        return np.array(numbers.to_numpy(zero_copy_only=False)), valid
+        if what == "value":
+            return column.numbers(cells)
+        valid: Floats = cells.is_valid().to_numpy(zero_copy_only=False).astype(np.float64)
+        return valid
 
     def _grouped(
         self, specs: Sequence[AggregateSpec], kinds: Sequence[Sequence[pa.DataType]]
@@ -105,14 +106,18 @@ class _Adding:
         """Return the sums of aggregates with groups or conditions, from the outputs."""
         groups = [_Groups(spec, own, self._outputs) for spec, own in zip(specs, kinds, strict=True)]
         cells = {
-            spec.value: self._cells(spec.value) for spec in specs if isinstance(spec.value, Column)
+            (spec.value, what): self._cells(spec.value, what)
+            for spec in specs
+            if isinstance(spec.value, Column)
+            for what in (("valid",) if spec.function == "count" else ("value", "valid"))
         }
         for chunk in self._outputs.chunks() if specs else ():
             for spec, own in zip(specs, groups, strict=True):
                 value, number = chunk.importance, np.ones(len(chunk.importance))
                 if isinstance(spec.value, Column):
-                    rows = chunk.members[spec.value.side]
-                    value, number = cells[spec.value][0][rows], cells[spec.value][1][rows]
+                    rows, valid = chunk.members[spec.value.side], cells[spec.value, "valid"]
+                    number = valid[rows]
+                    value = cells.get((spec.value, "value"), valid)[rows]
                 own.add(chunk, number if spec.function == "count" else value, number)
         return [own.sums() for own in groups]
 
@@ -181,8 +186,3 @@ class _Groups:
         values = {side: iter(ids.values()) for side, ids in self._ids.items()}
         groups = [next(values[side]).take(pa.array(rows[side])) for side in self._order]
         return Sums(groups, found)
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    """Return whether a column has numbers to add up; of others, cells are only counted."""
-    return families.family(kind) in ("integer", "float", "decimal", "boolean")

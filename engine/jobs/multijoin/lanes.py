@@ -99,7 +99,7 @@ def _rows_by_group(task: MultiJoinTask) -> Counter[Group]:
     """Return the rows of each group of one stream."""
     source, columns = task.sources[0], task.columns
     found: Counter[Group] = Counter()
-    with rows_of(source, source.roles) as archive:
+    with rows_of(source, source.roles, source.columns) as archive:
         for part in archive.parts(list(dict.fromkeys(source.roles.partition_by))):
             found.update(_counted(decoded(part.table), source, columns))
     return found

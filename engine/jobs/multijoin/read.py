@@ -158,7 +158,7 @@ class StreamReader:
         """Return the tuples, what became of the rows, those set aside, and their faults."""
         source, roles = self._source, self._source.roles
         choice = Choice(roles.time, self._columns.unit, self._overlaps)
-        with rows_of(source, roles) as archive:
+        with rows_of(source, roles, source.columns) as archive:
             names = list(dict.fromkeys((*roles.columns, *source.columns)))
             names = list(archive.schema.names) if payload or rejected else names
             found = []

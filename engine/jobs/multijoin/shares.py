@@ -133,7 +133,8 @@ def times_of(sources: Sequence[StreamSource], columns: JoinColumns) -> Ints:
     for source in sources:
         roles = Roles((), source.roles.time)
         choice = Choice(roles.time, columns.unit, noted)
-        with rows_of(source, roles) as archive:
+        used = *source.roles.columns, *source.columns
+        with rows_of(source, roles, used) as archive:
             for part in archive.parts((roles.time,), choice=choice):
                 ts = normalise(part.table, roles, plain, part.first).ts
                 if ts.size:

@@ -6,10 +6,8 @@ from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from engine.archives.numbers import as_float64
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.key_table import KeyTable
 from engine.sampling.aggregates import kernels, layout
@@ -309,7 +307,7 @@ class _Aggregate:
         valid = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
         if spec.function == "count":
             return np.ones(n), valid
-        return np.array(pc.fill_null(as_float64(column), 0.0)), valid
+        return spec.value.numbers(column), valid
 
     def close(self) -> pa.Table:
         results = self._state.close()

@@ -13,8 +13,17 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from engine.archives import families
-from engine.runtime.errors import SpecError
-from engine.sampling.aggregates.literals import COMPARED, Cells, Literal, compared, number_in
+from engine.archives.numbers import as_float64
+from engine.runtime.errors import InputError, SpecError
+from engine.runtime.jit import Floats
+from engine.sampling.aggregates.literals import (
+    COMPARED,
+    Cells,
+    Literal,
+    NotComparedError,
+    compared,
+    number_in,
+)
 
 NULL, NOT_NULL = "is null", "is not null"
 _WORDS = {"true": True, "false": False}
@@ -34,6 +43,25 @@ class Column(NamedTuple):
     def name(self) -> str:
         """The column as people write it, without quotes."""
         return f"{self.stream}.{self.column}"
+
+    def numbers(self, cells: pa.Array) -> Floats:
+        """Return its cells as numbers, 0 where there is none: (n,) float64.
+
+        Raises
+        ------
+        InputError
+            If they are text after all.
+        """
+        if families.family(cells.type) in ("string", "binary"):
+            raise self.is_text()
+        return np.array(pc.fill_null(as_float64(cells), 0.0))
+
+    def is_text(self) -> InputError:
+        """Return the error of a column that is text, though its first cells are none."""
+        return InputError(
+            f"column {self.name} is text, as not all of its cells are of the type of the first "
+            "ones: correct them, or convert the archive to Parquet"
+        )
 
 
 class Condition(NamedTuple):
@@ -94,7 +122,10 @@ def all_hold(
         side, table = own.column.side, tables[own.column.side]
         held = np.zeros(rows[side], np.bool_)
         if table is not None:
-            held = own.holds(table.column(own.column.column))
+            try:
+                held = own.holds(table.column(own.column.column))
+            except NotComparedError:  # they did by the types of the first cells
+                raise own.column.is_text() from None
         found[side] = operator.and_(found[side], held) if side in found else held
     return found
 
