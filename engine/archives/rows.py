@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from engine.archives.families import UNIT_DIGITS
 from engine.archives.folders import completed, in_files
+from engine.archives.retyped import in_types, of_all
 from engine.archives.source import Archive, read_error
 from engine.archives.spooling import SpoolTask, spool
-from engine.runtime.columns import replaced, with_columns
-from engine.runtime.jit import Floats
+from engine.runtime.columns import replaced
 from engine.runtime.storage import reading
 from engine.runtime.storage.uris import Uri
 
@@ -141,7 +140,7 @@ class Rows:
     table : pyarrow.Table, optional
         Rows in memory.
     free : sequence of str, optional
-        Columns of CSV of which nothing is computed: text too, where a cell does not convert.
+        Columns of which nothing is computed (`SpoolTask`).
 
     Attributes
     ----------
@@ -160,23 +159,23 @@ class Rows:
     ) -> None:  # fmt: skip
         self.archive, self._table = archive, table
         self._files = [(file.path, file.path, file.name) for file in archive.files]
-        self._as_text: tuple[str, ...] = ()
+        self._changed: dict[str, pa.DataType] = {}
         if archive.copied:
             self._spool(tuple(dict.fromkeys(lenient)), tuple(free), folder)
         kinds = {field.name: field.type for field in archive.schema}
         if archive.copied:  # a column without a value is text there
             kinds = {n: pa.string() if pa.types.is_null(k) else k for n, k in kinds.items()}
-        kinds |= dict.fromkeys(self._as_text, pa.string())
+        kinds |= self._changed
         self.schema = pa.schema(list(kinds.items()))
 
     def _spool(self, lenient: tuple[str, ...], free: tuple[str, ...], folder: Path) -> None:
         side, schema = self.archive.side, self.archive.stored
-        found: set[str] = set()
+        found = []
         for i, (path, origin, name) in enumerate(self._files):
             out = str(folder / f"{side}-{i:06d}.parquet")
-            found.update(spool(SpoolTask(path, side, schema, lenient, out, free)))
+            found.append(spool(SpoolTask(path, side, schema, lenient, out, free)))
             self._files[i] = (out, origin, name)
-        self._as_text = tuple(sorted(found))
+        self._changed = of_all(found)
 
     def parts(
         self, columns: Sequence[str], size: int = PART_ROWS, choice: Choice | None = None
@@ -220,7 +219,7 @@ class Rows:
                         for batch in file.iter_batches(size, row_groups=groups, columns=stored):
                             table = pa.Table.from_batches([batch])
                             table = completed(table, origin, wanted, folders)
-                            table = as_text(table, self._as_text)
+                            table = in_types(table, self._changed)
                             if self.archive.copied:  # Parquet has no whole seconds
                                 table = restored(table, kinds)
                             yield Part(table, name, first, start)
@@ -289,30 +288,3 @@ def nulls_coded(table: pa.Table) -> pa.Table:
         if pt.is_dictionary(field.type) and any(c.dictionary.null_count for c in column.chunks):
             found[at] = encoded(column, field.type)
     return replaced(table, found)
-
-
-def as_text(table: pa.Table, names: tuple[str, ...]) -> pa.Table:
-    """Return a table with the named columns, of those it has, as text."""
-    own = [name for name in names if name in table.column_names]
-    return with_columns(table, {name: pc.cast(table.column(name), pa.string()) for name in own})
-
-
-def without_bad(
-    table: pa.Table, names: tuple[str, ...], name: str | None, importance: Floats
-) -> pa.Table:
-    """Return rows without the bad ones: the named columns are text, but for that of importance.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-    names : tuple of str
-        Columns of which some cells of the archive did not convert.
-    name : str or None
-        The column of importance.
-    importance : (n,) float64
-        What its cells say, which are numbers all.
-    """
-    found = as_text(table, tuple(own for own in names if own != name))
-    if name is None or name not in names or name not in table.column_names:
-        return found
-    return with_columns(found, {name: pa.chunked_array([pa.array(importance)])})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 
 from engine.archives.malformed import JsonLines, MalformedError, with_gaps
 from engine.archives.readers import (
-    NULLS,
     UNEXPECTED,
     Reader,
     begun,
@@ -25,15 +24,22 @@ from engine.archives.readers import (
     malformed,
     opened,
 )
-from engine.archives.texts import message, readable, zero_led
-from engine.runtime.columns import replaced, with_columns
+from engine.archives.text_cells import (
+    CellError,
+    cell_message,
+    empty_as_null,
+    has_fractions,
+    integers,
+)
+from engine.archives.texts import message, readable
+from engine.runtime.columns import with_columns
 from engine.runtime.errors import InputError, OutputError
 from engine.runtime.storage.disk import full_disk_reported, scratch_home
 from engine.runtime.storage.places import written
 from engine.runtime.storage.uris import Uri, place_of
 from engine.runtime.warned import warn
 
-_NO_TEXT = pa.nulls(1, pa.string())[0]
+_EXACT = 2.0**53
 _AT_COLUMN = re.compile(r"[Cc]olumn #(\d+)")
 
 
@@ -53,7 +59,8 @@ class SpoolTask:
     out : str
         The Parquet file to write.
     free : tuple of str
-        Columns of CSV of which nothing is computed: text when a cell does not convert.
+        Columns of which nothing is computed. When a cell does not convert, those of integers become
+        floats, if these hold all of them; else those of CSV text.
     """
 
     path: str
@@ -63,17 +70,14 @@ class SpoolTask:
     out: str
     free: tuple[str, ...] = ()
 
-
-class _CellError(Exception):
-    """A cell that does not convert to the type of its column, which is named beside."""
-
-    def __init__(self, name: str, said: str) -> None:
-        super().__init__(said)
-        self.name = name
+    @property
+    def file(self) -> str:
+        """What messages call the file."""
+        return f"the {self.side} archive: file {self.path}"
 
 
-def spool(task: SpoolTask) -> tuple[str, ...]:
-    """Write a file as Parquet, block by block; return the columns that became text.
+def spool(task: SpoolTask) -> dict[str, pa.DataType]:
+    """Write a file as Parquet, block by block; return the columns of other types, and these.
 
     A malformed line is a row of nulls, of which the first lenient column says what it is.
 
@@ -96,10 +100,10 @@ def spool(task: SpoolTask) -> tuple[str, ...]:
             copy.write()
         except MalformedError:
             copy.lines = readable(task.path, task.side, lambda: malformed(task.path))
-        except _CellError as error:
+        except CellError as error:
             if error.name not in free:
                 raise InputError(str(error)) from error
-            types[error.name] = pa.string()
+            types[error.name] = error.kind
         except (pa.ArrowException, OSError) as error:
             if isinstance(error, OutputError):
                 raise
@@ -111,9 +115,11 @@ def spool(task: SpoolTask) -> tuple[str, ...]:
                     "them"
                 )
                 continue
-            if format_of(task.path) == "json" and not copy.by_lines:
-                copy.by_lines = isinstance(error, pa.ArrowInvalid)
-                if copy.by_lines:
+            if format_of(task.path) == "json" and isinstance(error, pa.ArrowInvalid):
+                if copy.widen():
+                    continue
+                if not copy.by_lines:
+                    copy.by_lines = True
                     continue
             found = _AT_COLUMN.search(str(error))
             name = names[int(found.group(1))] if found else None
@@ -121,20 +127,12 @@ def spool(task: SpoolTask) -> tuple[str, ...]:
                 told = (
                     message(task.path, task.side, error)
                     if name is None
-                    else _cell_message(task, name, types[name], error)
+                    else cell_message(task.file, name, types[name], error)
                 )
                 raise InputError(told) from error
             types[name] = pa.string()
         else:
-            kinds = {field.name: field.type for field in task.schema}
-            bad = [name for name in task.lenient if copy.kinds.get(name) != kinds.get(name)]
-            texts = [name for name in free if types[name] != kinds[name] != pa.null()]
-            for name in texts:
-                warn(
-                    f"the {task.side} archive: file {task.path}: column {name} is text, as not all "
-                    f"of its cells are {kinds[name]} as in the first lines"
-                )
-            return (*bad, *texts)
+            return copy.changed()
 
 
 class _Copy:
@@ -158,8 +156,38 @@ class _Copy:
 
     def __init__(self, task: SpoolTask, types: dict[str, pa.DataType]) -> None:
         self.task, self.types, self.kinds = task, types, types
-        self.strict, self.by_lines = True, False
+        self.strict, self.by_lines, self._widened = True, False, False
         self.lines: dict[int, str] = {}
+
+    def changed(self) -> dict[str, pa.DataType]:
+        """Return the columns that are of other types than their first cells, with a warning."""
+        task, found = self.task, dict[str, pa.DataType]()
+        for name in (*task.lenient, *task.free):
+            was, kind = task.schema.field(name).type, self.kinds[name]
+            if kind != was and (name in task.lenient or was != pa.null()):
+                found[name] = kind
+            if name in found and name in task.free:
+                warn(
+                    f"{task.file}: column {name} is {kind}, as not "
+                    f"all of its cells are {was} as in the first lines"
+                )
+        return found
+
+    def widen(self) -> bool:
+        """Let members of JSON that are no integers further on be floats; return if any is, once."""
+        if self._widened:
+            return False
+        self._widened = True
+        some = [
+            name for name in (*self.task.lenient[1:], *self.task.free)
+            if self.types[name] == pa.int64()
+        ]  # fmt: skip
+        parts: set[str] = set()
+        with json_lines(self.task.path, self.types | dict.fromkeys(some, pa.float64())) as reader:
+            for batch in reader:
+                parts |= {name for name in some if has_fractions(batch.column(name))}
+        self.types |= dict.fromkeys(parts, pa.float64())
+        return bool(parts)
 
     def write(self) -> None:
         task, types = self.task, self.types
@@ -190,11 +218,13 @@ class _Copy:
                     raise MalformedError
                 batch = with_gaps(read, row, self.lines)
                 table = pa.Table.from_batches([batch]).select(schema.names)
-                found = {name: _integers(task, name, table.column(name)) for name in whole}
+                found = {name: integers(task.file, name, table.column(name)) for name in whole}
+                if of_cells:
+                    self._check_digits(table)
                 for name in with_commas:
                     found[name] = pc.replace_substring(table.column(name), ",", ".")
                 table = with_columns(table, found)
-                table = _empty_as_null(table) if of_cells else table
+                table = empty_as_null(table) if of_cells else table
                 lines = reader.bad if isinstance(reader, JsonLines) else self.lines
                 writer.write_table(self._marked(table, row, lines, schema))
                 row += table.num_rows
@@ -207,6 +237,14 @@ class _Copy:
                 writer.write_table(self._marked(table, row, self.lines, schema))
         if last is not None and not ends:
             self._check_closed(last)
+
+    def _check_digits(self, table: pa.Table) -> None:
+        """Check that floats in place of integers are these."""
+        for name in self.task.free:
+            if self.types[name] == pa.float64() != self.task.schema.field(name).type:
+                most = pc.max(pc.abs(table.column(name))).as_py()
+                if most is not None and not most < _EXACT:
+                    raise CellError(name, pa.string(), f"{most} has more digits than a float")
 
     @contextmanager
     def _reader(self, types: dict[str, pa.DataType]) -> Iterator[tuple[Reader, list[str]]]:
@@ -226,7 +264,7 @@ class _Copy:
         if own and not self.task.lenient:
             row, text = min(own.items())
             raise InputError(
-                f"the {self.task.side} archive: file {self.task.path}: row {first + row}, counted "
+                f"{self.task.file}: row {first + row}, counted "
                 f"from 0, is {text}: correct it, or take it out"
             )
         for name in self.task.lenient[:1]:
@@ -246,46 +284,6 @@ class _Copy:
         text = cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell
         if isinstance(text, str) and "\n" in text and left_open(self.task.path, text):
             raise InputError(
-                f"the {self.task.side} archive: file {self.task.path}: its last row opens a "
+                f"{self.task.file}: its last row opens a "
                 f"quote that is not closed, and so holds all lines behind: {text[:60]!r}: close it"
             )
-
-
-def _integers(task: SpoolTask, name: str, cells: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return text cells as int64, as the reader would, but refuse to lose a leading zero."""
-    found = zero_led(cells)
-    if found is not None:
-        raise _CellError(
-            name,
-            f"the {task.side} archive: file {task.path}: column {name} holds integers in its first "
-            f"lines but {found} further on, which would lose its leading zero: correct the cells, "
-            f"or convert the archive to Parquet with {name} as text",
-        )
-    with suppress(pa.ArrowInvalid):
-        return pc.cast(cells, pa.int64())
-    null = pc.is_in(cells, pa.array(NULLS))
-    known = pc.utf8_trim(pc.if_else(null, _NO_TEXT, cells), " \t")
-    try:
-        return pc.cast(known, pa.int64())
-    except pa.ArrowInvalid as error:
-        raise _CellError(name, _cell_message(task, name, pa.int64(), error)) from error
-
-
-def _empty_as_null(table: pa.Table) -> pa.Table:
-    """Make empty text cells null, as an empty cell of a number is."""
-    found = {}
-    for at, field in enumerate(table.schema):
-        if pa.types.is_string(field.type):
-            cells = table.column(at)
-            empty = pc.equal(pc.binary_length(cells), 0)
-            if pc.any(empty).as_py():
-                found[at] = pc.if_else(empty, _NO_TEXT, cells)
-    return replaced(table, found)
-
-
-def _cell_message(task: SpoolTask, name: str, kind: pa.DataType, error: BaseException) -> str:
-    reason = str(error).strip().split("\n")[0]
-    return (
-        f"the {task.side} archive: file {task.path}: column {name} is {kind} in its first lines "
-        f"but not further on ({reason}): correct the cells, or convert it to Parquet"
-    )

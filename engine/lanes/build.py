@@ -8,9 +8,11 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.types as pt
 
 from engine.archives.canonical import LANE_SEED
+from engine.archives.retyped import of_all
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.source import Archive, group_sizes
 from engine.archives.spooling import SpoolTask, spool
@@ -86,10 +88,10 @@ class Build:
         if self.facts is not None:
             self.read = write_facts(self.facts, self.folder, self.work, self.lanes)
         stages = Steps(executor, progress)
-        sources, as_text = self._spool(stages)
+        sources, changed = self._spool(stages)
         first_pass = first_pass_of(executor)
         for seed in count(LANE_SEED if self.facts is None else self.facts.seed):
-            plans = [self._plan(side, as_text[side], seed) for side in (0, 1)]
+            plans = [self._plan(side, changed[side], seed) for side in (0, 1)]
             results = self._split(stages, first_pass, plans, sources)
             check_faults(self.archives, self.roles, results, quarantine=self.quarantine)
             splits = Splits(results, self.lanes, bool(self.columns[0].groups))
@@ -101,8 +103,8 @@ class Build:
         drop_folder(self.work)
         return self._prepared(splits, sides, kept, seed, mark)
 
-    def _spool(self, stages: Steps) -> tuple[list[list[Source]], list[tuple[str, ...]]]:
-        """Write text files as Parquet; return the files to split and the columns left as text."""
+    def _spool(self, stages: Steps) -> tuple[list[list[Source]], list[dict[str, pa.DataType]]]:
+        """Write text files as Parquet; return the files to split, and columns of other types."""
         tasks = [
             SpoolTask(
                 file.path, archive.side, archive.stored, lenient, text_of(self.work / name), free
@@ -118,19 +120,18 @@ class Build:
             for i, file in enumerate(archive.files)
             for name in [f"{archive.side}-{i:06d}.parquet"]
         ]
-        left_as_text = list(stages.run("spool", spool, tasks))
-        sources, as_text = [], []
+        found = list(stages.run("spool", spool, tasks))
+        sources, changed = [], []
         for archive in self.archives:
             mine = [i for i, task in enumerate(tasks) if task.side == archive.side]
-            texts = {name for i in mine for name in left_as_text[i]}
-            as_text.append(tuple(sorted(texts)))
+            changed.append(of_all(found[i] for i in mine))
             if archive.copied:
                 sources.append([Source(tasks[i].out, tasks[i].path) for i in mine])
             else:
                 sources.append([Source(file.path, file.path) for file in archive.files])
-        return sources, as_text
+        return sources, changed
 
-    def _plan(self, side: int, as_text: tuple[str, ...], seed: int) -> Plan:
+    def _plan(self, side: int, changed: dict[str, pa.DataType], seed: int) -> Plan:
         names, roles = tuple(self.archives[side].schema.names), self.roles[side]
         columns = self.columns[side]
         direct = columns.direct and pt.is_integer(columns.keys[0])
@@ -142,7 +143,7 @@ class Build:
             self.lanes,
             read=names if self.payload or self.quarantine else roles.columns,
             keep=names if self.payload else keys,
-            as_text=as_text,
+            changed=changed,
             quarantine=self.quarantine,
             seed=seed,
             split_rows=self.split_rows,
@@ -201,7 +202,7 @@ class Build:
                 parts.append(FileRows(*source, chosen, rows, first_row, file_first))
                 first_row += rows
         own = replace(plan, split_rows=least)
-        alike = [(part,) for part in parts] if plan.as_text else small_together(parts, least)
+        alike = [(part,) for part in parts] if plan.changed else small_together(parts, least)
         for number, together in enumerate(alike):
             out = text_of(self._folder(plan) / f"{SIDES[plan.side]}-{number:06d}")
             yield SplitTask(own, together, out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from engine.archives.canonical import same_rows
 from engine.archives.folders import NONE
 from engine.archives.normalise import FaultCount, Normalised, normalise
+from engine.archives.retyped import in_types, without_bad
 from engine.archives.roles import JoinColumns, Roles
-from engine.archives.rows import as_text, without_bad
 from engine.lanes.column_encoding import EncodedColumn, delta_encoded, encoded, encoding_of
 from engine.lanes.facts import FactCodes
 from engine.lanes.placing import (
@@ -60,9 +60,8 @@ class Plan:
     """Columns to read."""
     keep: tuple[str, ...]
     """Of these, the columns that go into the lane files."""
-    as_text: tuple[str, ...]
-    """Columns of text files of which some cells did not convert: text everywhere, but importance
-    where bad rows are left out."""
+    changed: Mapping[str, pa.DataType]
+    """Types of columns of text files of which some cells are not as the first ones."""
     quarantine: bool
     seed: int
     """Of the codes of hashed keys."""
@@ -152,7 +151,7 @@ class Splitting:
 
 
 def _write_rejected(found: Normalised, plan: Plan, origin: str, out: str) -> str:
-    table = as_text(found.rejected, plan.as_text)
+    table = in_types(found.rejected, plan.changed)
     file = pa.array([origin] * table.num_rows, pa.string())
     path = extended(out, ".rejected.parquet")
     with written(path) as own:
@@ -231,7 +230,7 @@ def _arranged(
 def _own_columns(found: Normalised, plan: Plan, order: Order | None) -> pa.Table:
     """Return the columns that a lane has beside those of every lane."""
     table = found.payload.select(plan.keep)
-    table = without_bad(table, plan.as_text, plan.roles.importance, found.importance)
+    table = without_bad(table, plan.changed, plan.roles.importance, found.importance)
     table = table.rename_columns([f"{SIDES[plan.side]}_{name}" for name in plan.keep])
     return table if order is None or not plan.keep else table.take(pa.array(order))
 

@@ -170,8 +170,8 @@ def check_read_alike(plan: Plan, sources: Sequence[Source], footers: Footers) ->
 def _obstacles(plan: Plan, sources: Iterable[Source], footers: Footers) -> Iterator[str]:
     if plan.facts is not None:
         yield "facts join the streams"
-    if plan.as_text:
-        yield f"column {plan.as_text[0]} is text of which some cells are no values"
+    for name, kind in plan.changed.items():
+        yield f"column {name} is {kind}, as its first cells are not"
     for name in plan.read:
         if name in plan.folders.names:
             yield f"column {name} is in the names of folders, which tasks read"

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from engine.archives.footers import footer_of, stored
 from engine.archives.normalise import FaultTally, Normalised, bad_rows_error, normalise
+from engine.archives.retyped import without_bad
 from engine.archives.roles import JoinColumns, Roles
-from engine.archives.rows import Part, Rows, without_bad
+from engine.archives.rows import Part, Rows
 from engine.archives.source import Archive
 from engine.archives.stretches import FileGroups, StretchTuples, group_columns, read_groups
 from engine.jobs.estimate.keys import keys_of
@@ -182,7 +183,7 @@ def _in_numbers(source: Source, found: Normalised) -> pa.Table:
     text = name is not None and pt.is_string(found.payload.schema.field(name).type)
     if name is None or not text or pt.is_string(schema.field(name).type):
         return found.payload
-    return without_bad(found.payload, (name,), name, found.importance)
+    return without_bad(found.payload, {name: pa.string()}, name, found.importance)
 
 
 def _tuples(source: Source) -> Iterator[Normalised]:
