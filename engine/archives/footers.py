@@ -81,8 +81,8 @@ def may_lack(archive: Archive, columns: Sequence[str]) -> bool:
     return False
 
 
-def magnitudes(archive: Archive, file: Ints, number: Ints, column: str) -> Floats:
-    """Return the greatest magnitude that a column of numbers has in row groups.
+def ranges(archive: Archive, file: Ints, number: Ints, column: str) -> Floats:
+    """Return the least and the greatest value that a column of numbers has in row groups.
 
     Parameters
     ----------
@@ -93,24 +93,24 @@ def magnitudes(archive: Archive, file: Ints, number: Ints, column: str) -> Float
 
     Returns
     -------
-    (groups,) float64
+    (groups, 2) float64
         NaN where footers do not tell.
     """
-    found = np.full(file.size, math.nan)
+    found = np.full((file.size, 2), math.nan)
     for which in np.unique(file).tolist():
         one = archive.files[which]
         footer = footer_of(one.path, one.changed)
         places = stored(footer, [column])
         if len(places) == 1:
             for at in np.flatnonzero(file == which).tolist():
-                found[at] = magnitude(footer.row_group(int(number[at])).column(places[0]))
+                found[at] = range_of(footer.row_group(int(number[at])).column(places[0]))
     return found
 
 
-def magnitude(column: Any) -> float:  # noqa: ANN401 - metadata
-    """Return the greatest magnitude in a column of a row group, NaN if its footer does not tell."""
+def range_of(column: Any) -> tuple[float, float]:  # noqa: ANN401 - metadata
+    """Return the least and the greatest value of a column in a row group, NaN if not told."""
     known = column.statistics
     if known is None or not known.has_min_max:
-        return math.nan
+        return math.nan, math.nan
     low, high = known.min, known.max
-    return max(abs(float(low)), abs(float(high))) if type(low) in _NUMBERS else math.nan
+    return (float(low), float(high)) if type(low) in _NUMBERS else (math.nan, math.nan)

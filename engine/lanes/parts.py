@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
-from engine.archives.footers import magnitude
+from engine.archives.footers import range_of
 from engine.lanes.runfiles import RunRows
 from engine.lanes.stored import MergedFile, RunPieces, Stored, lanes_read
 from engine.runtime.storage.reading import parquet_file
@@ -32,8 +32,8 @@ class Part(NamedTuple):
     bytes: int
     key_bytes: int
     """`bytes`, `key_bytes`: Of what is read, and of the keys."""
-    greatest: tuple[float, ...]
-    """Magnitudes of the columns that are asked for; NaN where it is not known."""
+    ranges: tuple[tuple[float, float], ...]
+    """Least and greatest value of the columns that are asked for; NaN where it is not known."""
 
 
 def parts_of(
@@ -70,12 +70,12 @@ def _of_groups(
         size, own = (
             sum(group.column(i).total_compressed_size for i in some) for some in (read, [key])
         )
-        greatest = tuple(magnitude(group.column(names.index(name))) for name in added_up)
-        yield Part(group.num_rows, times.min, times.max, size, own, greatest)
+        ranges = tuple(range_of(group.column(names.index(name))) for name in added_up)
+        yield Part(group.num_rows, times.min, times.max, size, own, ranges)
 
 
 def _of_pieces(stored: RunPieces, added_up: int) -> Iterator[Part]:
-    unknown = (math.nan,) * added_up
+    unknown = ((math.nan, math.nan),) * added_up
     for piece in stored.pieces:
         with closing(RunRows(str(stored.folder / piece.run))) as run:
             for start in range(piece.start, piece.stop, _ROWS):

@@ -127,6 +127,6 @@ def test_parts_of_runs_are_where_their_rows_are(
     begin = 0
     for part in found:
         assert (part.first, part.last) == (ts[begin], ts[begin + part.rows - 1])
-        assert np.isnan(part.greatest).tolist() == [True]  # runs have no statistics
+        assert np.isnan(part.ranges).tolist() == [[True, True]]  # runs have no statistics
         begin += part.rows
     assert begin == ts.size

@@ -70,3 +70,19 @@ def test_what_an_interval_needs_is_told_with_the_pass_over_the_keys(tmp_path: Pa
     more = f"{np.ceil(100 * read['needed']):.0f}%"
     enough = winnow.estimate(*paths, read=more, sizes="keys", **JOIN)
     assert enough.aggregates["count"]["no_interval"][0].as_py() is None
+
+
+def test_averages_of_values_on_both_sides_of_0_go_with_their_levels(tmp_path: Path) -> None:
+    rows, places = 40_000, [str(tmp_path / f"{name}.parquet") for name in ("left", "right")]
+    for seed, place in enumerate(places):
+        times = np.arange(rows)
+        columns = {"t": times, "k": np.random.default_rng(seed).integers(0, 4, rows)}
+        columns["v"] = 10.0 * times / rows - 4  # whose magnitudes first fall and then rise
+        pq.write_table(pa.table(columns), place, row_group_size=20)
+    for seed in range(5):
+        found = winnow.estimate(
+            *places, on="k", time="t", window=10, read="20%", aggregates="avg(left.v)", seed=seed
+        )
+        [line] = found.aggregates["avg(left.v)"].to_pylist()
+        assert line["low"] < 1 < line["high"]
+        assert line["high"] - line["low"] < 0.2

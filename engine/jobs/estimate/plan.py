@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from engine.archives.footers import magnitudes
+from engine.archives.footers import ranges
 from engine.archives.roles import JoinColumns, Roles, check_roles, check_streams
 from engine.archives.source import Archive
 from engine.archives.stretches import RowGroups, to_read
@@ -135,24 +135,24 @@ def plan_of(options: EstimateOptions, archives: Archives) -> Plan:
     columns = [recipe.columns(side) for side in (0, 1)]
     groups = groups_of(archives[:2], recipe.roles, recipe.joined[0], columns)
     panes = [own.windows.every for own in recipe.specs if own.windows.every]
-    large = greatest(archives[:2], recipe.roles, groups, recipe.specs)
+    known = ranges_of(archives[:2], recipe.roles, groups, recipe.specs)
     least = recipe.combine == "min"
     start = archives.start_ts(options.base)
-    edges, measures = sliced(groups, recipe.windows, start, panes, greatest=large, least=least)
+    edges, measures = sliced(groups, recipe.windows, start, panes, ranges=known, least=least)
     return Plan(edges, measures, archives[:2], recipe, groups)
 
 
-def greatest(
+def ranges_of(
     archives: Sequence[Archive],
     roles: Sequence[Roles],
     groups: Sequence[RowGroups],
     specs: Sequence[AggregateSpec],
 ) -> list[list[tuple[int, Floats]]]:
-    """Return the greatest magnitudes of what is added up, as `sliced` takes them."""
+    """Return the ranges of what is added up, as `sliced` takes them."""
 
     def found(stream: int, column: str) -> tuple[int, Floats]:
         own = groups[stream]
-        return stream, magnitudes(archives[stream], own.file, own.number, column)
+        return stream, ranges(archives[stream], own.file, own.number, column)
 
     asked = added_up(specs, [own.importance for own in roles])
     return [[found(*one) for one in own] for own in asked]

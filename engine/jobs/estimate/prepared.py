@@ -132,13 +132,13 @@ def lane_plan(
     both = [_groups(lanes, side, recipe.columns(side), names[side]) for side in (0, 1)]
     panes = [own.windows.every for own in recipe.specs if own.windows.every]
     start = archives.start_ts(options.base)
-    large = [
+    known = [
         [(at, both[at][1][names[at].index(name)]) for at, name in own]
         for own in stored_values(recipe.specs)
     ]
     groups = both[0][0], both[1][0]
     edges, measures = sliced(
-        groups, recipe.windows, start, panes, greatest=large, least=recipe.combine == "min"
+        groups, recipe.windows, start, panes, ranges=known, least=recipe.combine == "min"
     )
     return LanePlan(edges, measures, archives[:2], recipe, groups)
 
@@ -146,7 +146,7 @@ def lane_plan(
 def _groups(
     lanes: Sequence[LaneFiles], side: int, columns: Sequence[str], values: Sequence[str]
 ) -> tuple[RowGroups, list[Floats]]:
-    """Return what can be read alone of a stream, as row groups, and magnitudes in them."""
+    """Return what can be read alone of a stream, as row groups, and ranges of columns in them."""
     names = [f"{SIDES[side]}_{name}" for name in columns]
     found = [
         (number, *part)
@@ -157,4 +157,4 @@ def _groups(
     lane, rows, low, high, size, keys = np.array([own[:-1] for own in found], np.int64).T
     place = np.arange(rows.size)
     groups = RowGroups(lane, place, rows, low, high, size, keys, np.cumsum(rows) - rows, 0 * rows)
-    return groups, [*np.array([own[-1] for own in found]).T]
+    return groups, [*np.moveaxis(np.array([own[-1] for own in found]), 1, 0)] if values else []

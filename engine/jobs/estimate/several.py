@@ -12,7 +12,7 @@ import pyarrow as pa
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.stretches import FileGroups, read_groups
 from engine.jobs.estimate.outputs import Chunk, NoOutputs, StretchOutputs
-from engine.jobs.estimate.plan import Plan, greatest, kinds_of
+from engine.jobs.estimate.plan import Plan, kinds_of, ranges_of
 from engine.jobs.estimate.sliced import groups_of, sliced
 from engine.jobs.estimate.task import Recipe, StretchTask
 from engine.jobs.multijoin.attributes import raw_attributes
@@ -179,7 +179,7 @@ def streams_plan(options: EstimateStreamsOptions, task: MultiJoinTask) -> Plan:
     columns = [(*own.columns, *recipe.columns(i)) for i, own in enumerate(sources)]
     groups = groups_of(archives, keyed, joined, columns)
     panes = [own.windows.every for own in specs if own.windows.every]
-    large = greatest(archives, keyed, groups, specs)
+    known = ranges_of(archives, keyed, groups, specs)
     least = base.combine == "min"
-    edges, measures = sliced(groups, windows, task.start_ts, panes, greatest=large, least=least)
+    edges, measures = sliced(groups, windows, task.start_ts, panes, ranges=known, least=least)
     return Plan(edges, measures, archives, recipe, groups)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -139,7 +139,7 @@ def sliced(
     start: int | None,
     panes: Sequence[int] = (),
     lifetimes: tuple[int, int] = slices.LIFETIMES,
-    greatest: Sequence[Sequence[tuple[int, Floats]]] = (),
+    ranges: Sequence[Sequence[tuple[int, Floats]]] = (),
     *,
     least: bool = False,
 ) -> tuple[Ints, Measures]:
@@ -157,8 +157,8 @@ def sliced(
         As `slices.cut` takes them.
     lifetimes : (int, int)
         As `slices.length_of` takes them.
-    greatest : sequence of sequence of (int, (groups,) float64)
-        Of each that is added up: streams, and the greatest magnitudes of a column by row group.
+    ranges : sequence of sequence of (int, (groups, 2) float64)
+        Of each that is added up: streams, and a column's least and greatest value by row group.
     least : bool
         Whether of several columns an output has the least.
     """
@@ -188,16 +188,21 @@ def sliced(
         density.spread_of(own.low, own.high, own.rows * each[own.group])
         for own, each in zip(parts, weights, strict=True)
     ]
-    valued = [
-        [
-            (at, density.spread_of(*parts[at][:2], parts[at].rows * each[parts[at].group]))
-            for at, column in own
-            for each in [density.by_values(groups[at].rows, column)]
-            if each is not None
+
+    def weighed(by: Callable[[Floats], Floats]) -> list[list[tuple[int, density.Spread]]]:
+        found = [
+            [
+                (at, density.spread_of(*parts[at][:2], parts[at].rows * each[parts[at].group]))
+                for at, column in own
+                for each in [density.by_values(groups[at].rows, by(column))]
+                if each is not None
+            ]
+            for own in ranges
         ]
-        for own in greatest
-    ]
-    known = measures_of(edges, spreads, windows, weighted, list(filter(None, valued)), least=least)
+        return list(filter(None, found))
+
+    valued, levels = weighed(density.magnitudes), weighed(density.levels)
+    known = measures_of(edges, spreads, windows, weighted, valued, levels, least=least)
     return edges, known
 
 

@@ -133,6 +133,34 @@ def by_keys(rows: Ints, key_bytes: Ints) -> Floats:
     return found
 
 
+def magnitudes(ranges: Floats) -> Floats:
+    """Return the greatest magnitude in ranges of values: (groups, 2) to (groups,) float64.
+
+    Examples
+    --------
+    >>> magnitudes(np.array([[-3.0, 1.0], [2.0, 4.0]]))
+    array([3., 4.])
+    """
+    found: Floats = np.abs(ranges).max(axis=1)
+    return found
+
+
+def levels(ranges: Floats) -> Floats:
+    """Return how far the middles of ranges are above the least value: (groups,) float64.
+
+    Of values on both sides of 0, averages go with these and not with magnitudes.
+
+    Examples
+    --------
+    >>> levels(np.array([[-3.0, 1.0], [2.0, 4.0], [np.nan, np.nan]]))
+    array([ 2.,  6., nan])
+    """
+    known = np.isfinite(ranges).all(axis=1)
+    least = ranges[known, 0].min() if known.any() else 0.0
+    found: Floats = ranges[:, 0] / 2 + ranges[:, 1] / 2 - least
+    return found
+
+
 def by_values(rows: Ints, greatest: Floats) -> Floats | None:
     """Return weights of a row by group, 1 on average: how large a column's values may be in it.
 

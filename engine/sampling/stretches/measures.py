@@ -55,6 +55,9 @@ class Measures(NamedTuple):
     """How large those that aggregates add up may be, relative to what they are on average; not
     scaled. None if there are none, or footers do not tell."""
 
+    levels: Floats | None = None
+    """The same of the middles of their ranges, above the least value."""
+
     @property
     def first(self) -> Floats:
         """Shares until a sample says which are best: (3,) float64."""
@@ -62,10 +65,10 @@ class Measures(NamedTuple):
 
     @property
     def of_values(self) -> Floats | None:
-        """What averages go with: pairs times how large values may be, and pairs; (slices, 2)."""
-        if self.values is None:
+        """What averages go with: pairs times the level of values, and pairs; (slices, 2)."""
+        if self.levels is None:
             return None
-        return np.column_stack([self.alike * self.values, self.alike])
+        return np.column_stack([self.alike * self.levels, self.alike])
 
     def with_keys(self, pairs: Floats) -> Measures:
         """Return the measures with the pairs that keys make: (slices,) float64, not scaled."""
@@ -198,6 +201,7 @@ def measures_of(
     windows: Sequence[int],
     weighted: Sequence[Spread] | None = None,
     valued: Sequence[Sequence[tuple[int, Spread]]] = (),
+    levels: Sequence[Sequence[tuple[int, Spread]]] = (),
     *,
     least: bool = False,
 ) -> Measures:
@@ -214,6 +218,8 @@ def measures_of(
         Of the same tuples weighted `by_keys`.
     valued : sequence of sequence of (int, Spread)
         Of each that aggregates add up: streams, and their tuples weighted `by_values` of a column.
+    levels : sequence of sequence of (int, Spread)
+        The same, weighted by the middles of ranges.
     least : bool
         Whether of several columns an output has the least.
     """
@@ -229,20 +235,27 @@ def measures_of(
     alike = pairs.copy()
     for spread, own_weights in zip(spreads, weighted or (), strict=False):
         alike *= np.sqrt(_relative(edges, spread, own_weights))
-    values = list[Floats]()
-    for columns in valued:
-        large = list[Floats]()
-        for stream, weights in columns:
-            own_large, held_large = [*own], [*held]
-            own_large[stream] = np.diff(weights.before(borders), axis=1)
-            held_large[stream] = _held(weights, borders, windows[stream])
-            large.append(_pairs(own_large, held_large))
-        together = np.min(large, axis=0) if least else np.mean(large, axis=0)
-        scale = pairs.sum() / max(float(together.sum()), _LITTLE)
-        values.append(np.divide(together * scale, pairs, out=np.ones(pairs.size), where=pairs > 0))
+
+    def relative(weighed: Sequence[Sequence[tuple[int, Spread]]]) -> Floats | None:
+        found = list[Floats]()
+        for columns in weighed:
+            large = list[Floats]()
+            for stream, weights in columns:
+                own_large, held_large = [*own], [*held]
+                own_large[stream] = np.diff(weights.before(borders), axis=1)
+                held_large[stream] = _held(weights, borders, windows[stream])
+                large.append(_pairs(own_large, held_large))
+            together = np.min(large, axis=0) if least else np.mean(large, axis=0)
+            scale = pairs.sum() / max(float(together.sum()), _LITTLE)
+            found.append(
+                np.divide(together * scale, pairs, out=np.ones(pairs.size), where=pairs > 0)
+            )
+        return np.mean(found, axis=0) if found else None
+
+    values, level = relative(valued), relative(levels)
     tuples /= max(tuples.sum(), _LITTLE)
     found = [part / part.sum() if part.any() else tuples for part in (pairs, alike)]
-    return Measures(found[0], tuples, found[1], values=np.mean(values, axis=0) if values else None)
+    return Measures(found[0], tuples, found[1], values=values, levels=level)
 
 
 def _held(spread: Spread, borders: Ints, window: int) -> Floats:

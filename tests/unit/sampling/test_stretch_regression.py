@@ -89,6 +89,6 @@ def test_averages_go_with_values() -> None:
     share = np.array([0.5, 0.5, 0.0])
     own = Measures(np.array([0.8, 0.2, 0.0]), share, share)
     assert own.of_values is None
-    valued = own._replace(values=np.array([2.0, 1.0, 1.0]))
+    valued = own._replace(levels=np.array([2.0, 1.0, 1.0]))
     assert valued.of_values is not None
     assert valued.of_values.tolist() == [[1.0, 0.5], [0.5, 0.5], [0.0, 0.0]]
