@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -86,3 +87,23 @@ def test_averages_of_values_on_both_sides_of_0_go_with_their_levels(tmp_path: Pa
         [line] = found.aggregates["avg(left.v)"].to_pylist()
         assert line["low"] < 1 < line["high"]
         assert line["high"] - line["low"] < 0.2
+
+
+def test_the_share_that_an_interval_needs_is_more_than_was_read(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"on": "k", "time": "t", "window": 100, "aggregates": "count"}
+    for seed, side in enumerate(("left", "right")):
+        rng, times = np.random.default_rng(seed), np.arange(400_000)
+        hot = (times >= 380_000) & (rng.random(times.size) < 0.2)  # these stretches are certain
+        columns = {"t": times, "k": np.where(hot, 17, rng.integers(0, 5000, times.size))}
+        given[side] = str(tmp_path / f"{side}.parquet")
+        pq.write_table(pa.table(columns), given[side], row_group_size=500)
+    few = 0
+    for share in range(57, 62):
+        found = winnow.estimate(**given, sizes="keys", read=f"{share}%")
+        needed = found.report["read"]["needed"]
+        if needed is not None:
+            few += 1
+            assert needed > share / 100
+            again = winnow.estimate(**given, sizes="keys", read=f"{math.ceil(100 * needed)}%")
+            assert not again.report["aggregates"][0]["without_interval"]
+    assert few

@@ -106,7 +106,7 @@ def _estimated(
         spec.text: own.table for spec, own in zip(options.specs, outcome.estimates, strict=True)
     }
     window = windows_report(options.names, plan.recipe.windows, *tick)
-    report = build_report(options, plan, joins, outcome, tables, by_time, stages, window)
+    report = build_report(options, asked.join, joins, outcome, tables, by_time, stages, window)
     counted = asked.join.measures.counted
     share = asked.passed / max(1, plan.all["bytes"])
     joined = [*joins.found.values(), *(outcome.seen.certain if outcome.whole else ())]

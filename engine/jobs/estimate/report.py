@@ -117,12 +117,14 @@ def _needed(options: AnyEstimate, plan: Slices, outcome: Outcome) -> float | Non
     """Return about what share of everything has stretches enough for an interval.
 
     1 where that is the exact join; None where no limit on what is read left too few stretches.
+    It is more than was read: fewer draws may leave more to chance, but then less is certain.
     """
     if options.read is None or outcome.whole or len(outcome.seen.by_chance) >= FEWEST:
         return None
-    sizes = plan.measures.sizes(plan.measures.first)
-    for draws in range(FEWEST, plan.worth if plan.worth >= 2 * FEWEST else 0):
-        chance = chances(sizes, draws, plan.odd)
+    last = outcome.rounds[-1]
+    more = max(FEWEST, last.joined + 1)
+    for draws in range(more, plan.worth if plan.worth >= 2 * FEWEST else 0):
+        chance = chances(last.sizes, draws, plan.odd)
         if chance[chance < 1].sum() >= FEWEST:
             return float((chance * plan.costs).sum()) / max(1, plan.all[plan.counted])
     return 1.0
