@@ -14,13 +14,14 @@ from scipy.stats import t as student
 def chances(sizes: Sequence[float], draws: int, odd: Sequence[int] = ()) -> list[float]:
     """Return inclusion probabilities proportional to size; those above 1 become 1, then again.
 
-    Half of the draws, and 10 of them, are left to chance. The others may be of the odd ones, in
-    their order, and of large sizes, the largest first: of chance 1/2 or more, and over twice the
-    mean.
+    Half of the draws, and 10 of them, are left to chance; 10 where all odd ones fit besides. The
+    others may be of the odd ones, in their order, and of large sizes, the largest first: of chance
+    1/2 or more, and over twice the mean.
     """
     kept = max(math.ceil(draws / 2), 10)
     some = {i for i, size in enumerate(sizes) if size > 0}
-    certain = set([i for i in odd if i in some][: max(draws - kept, 0)])
+    unlike = [i for i in odd if i in some]
+    certain = set(unlike if len(unlike) <= draws - 10 else unlike[: max(draws - kept, 0)])
     while True:
         rest = some - certain
         total = sum(sizes[i] for i in rest)

@@ -48,8 +48,9 @@ def chances(sizes: Floats, draws: int, odd: Ints = NONE) -> Floats:
         far as they leave enough draws to chance. What footers tell of them is least sure, and a
         sample without them would not show it.
 
-    Half of the draws, and as many as an interval needs, are left to chance: others are certain only
-    where their sizes alone make them so.
+    As many draws as an interval needs are left to chance, and half of them where that leaves out
+    some that are unlike the others anyway; the rest are certain only where their sizes make them
+    so. Where only some of a kind are certain, those left count as if they were ordinary.
 
     Examples
     --------
@@ -61,7 +62,9 @@ def chances(sizes: Floats, draws: int, odd: Ints = NONE) -> Floats:
     found = np.zeros(sizes.size)
     rest = sizes > 0
     kept = max(-(-draws // 2), FEWEST)
-    unlike = odd[rest[odd]][: max(draws - kept, 0)]
+    unlike = odd[rest[odd]]
+    if unlike.size > draws - FEWEST:
+        unlike = unlike[: max(draws - kept, 0)]
     found[unlike] = 1.0
     rest[unlike] = False
     while rest.any():

@@ -21,6 +21,13 @@ def test_chances_are_the_oracles(seed: int) -> None:
     assert found.sum() == pytest.approx(min(draws, (sizes > 0).sum()))
 
 
+def test_none_of_the_unlike_is_left_to_chance_if_ten_draws_are() -> None:
+    sizes, odd = np.ones(400), np.arange(380, 400)
+    assert (chances(sizes, 30, odd)[odd] == 1).all()
+    assert (chances(sizes, 30, odd) == 1).sum() == 20
+    assert (chances(sizes, 29, odd) == 1).sum() == 14
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_slice_is_drawn_with_its_chance_and_once(seed: int) -> None:
     rng = np.random.default_rng(seed)
