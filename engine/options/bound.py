@@ -9,12 +9,13 @@ from engine.optimum.bound import BoundSettings
 from engine.optimum.settings import METHODS, OBJECTIVES, Effort, Objective
 from engine.options import streams, where
 from engine.options.best import Limits
-from engine.options.budget import ANY, BOUNDED, EVEN, BoundedKind, Split, parse_split
+from engine.options.budget import ANY, BOUNDED, EVEN, EXPECTED, BoundedKind, Split, parse_split
 from engine.options.command import Command, Given, Group
+from engine.options.facts import Fact
 from engine.options.kinds import FLAG, NUMBER
 from engine.options.meanings import MEANINGS
 from engine.options.option import Interface, Option
-from engine.options.replay import FACT, JOIN, STREAMS, WHERE_REPLAYED, JobOptions, Undivided, job_of
+from engine.options.replay import FACT, JOIN, STREAMS, WHERE_REPLAYED, JobOptions, job_of
 from engine.options.written import NEW_FOLDER
 from engine.runtime.errors import SpecError
 
@@ -84,8 +85,11 @@ class BoundOutput(TypedDict, total=False):
     ]
 
 
-class Bound(Undivided, Divided, Bounded, total=False):
-    """The keywords of a bound; a policy is ignored."""
+class Bound(
+    Fact, streams.Columns, streams.Lanes, streams.Reading, streams.Windows, streams.TimeUnit,
+    streams.Memory, streams.Outputs, streams.Probe, where.Device, Divided, Bounded, total=False,
+):  # fmt: skip
+    """The keywords of a bound, which is of any policy."""
 
 
 BOUND = Command(
@@ -105,6 +109,10 @@ BOUND = Command(
         "    --on key --time ts --window 10min --memory 10%"
     ),
     common="left right on time window memory method seconds out report",
+    instead=dict.fromkeys(
+        ("policy", "param", "params", "estimator"),
+        "the best possible is of any policy: leave it out",
+    ),
 )
 
 
@@ -164,6 +172,11 @@ def bound_of(given: Given) -> BoundOptions:
         If one is missing or invalid.
     """
     split = parse_split(given["split"], "--split", BOUNDED)
+    if split == EXPECTED and "fact" in given:
+        raise SpecError(
+            "--split expected goes by how often join attributes arrive, and these are joined "
+            "through facts: give --split even, or the left stream's share, such as 0.8"
+        )
     base = job_of(given, EVEN if split == ANY else split)
     one_sided = base.memory.count(None) == 1
     if "split" in given and split == ANY and one_sided:

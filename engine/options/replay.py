@@ -44,14 +44,10 @@ class Joined(
     """What two streams are, and how long their tuples join."""
 
 
-class Undivided(
+class Join(
     Fact, Joined, streams.Memory, streams.Outputs, streams.Probe, deciding.Advised,
-    deciding.OfPolicy, streams.Estimator, where.Payload, where.Device, total=False,
+    deciding.OfPolicy, streams.Estimator, where.Payload, where.Device, streams.Split, total=False,
 ):  # fmt: skip
-    """How two streams are joined within a memory, but for how that is split."""
-
-
-class Join(Undivided, streams.Split, total=False):
     """How two streams are joined within a memory."""
 
 

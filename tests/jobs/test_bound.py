@@ -332,6 +332,25 @@ def test_bad_options(
     assert not (tmp_path / "plan").exists()
 
 
+@pytest.mark.parametrize("name", ["policy", "params", "estimator", "seed", "columns"])
+def test_what_a_policy_would_need_is_no_option(figure: Path, name: str) -> None:
+    of_policy = name in {"policy", "params", "estimator"}
+    said = "the best possible is of any policy: leave it out" if of_policy else "lists all"
+    keywords: dict[str, Any] = {"on": "key", "time": "ts", "window": 3, "memory": 4, name: "prob"}
+    with pytest.raises(TypeError, match=rf"unexpected keyword '{name}': .*{said}"):
+        winnow.bound(figure / "left.parquet", figure / "right.parquet", **keywords)
+
+
+def test_what_is_joined_through_facts_has_no_expected_split() -> None:
+    stream = pa.table({"t": [1, 2], "k": [1, 2]})
+    facts = pa.table({"a": [1, 2], "b": [2, 1]})
+    with pytest.raises(winnow.WinnowError, match="through facts: give split even, or the left"):
+        winnow.bound(
+            stream, stream, on="k", time="t", window=3, memory=2, split="expected",
+            fact=facts, fact_left="a", fact_right="b",
+        )  # fmt: skip
+
+
 def test_too_much_to_print(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = streams(tmp_path, rows=600).folder
     assert main(words(folder, print=True)) == 2
