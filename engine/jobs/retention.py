@@ -57,7 +57,11 @@ class PlanFile(NamedTuple):
             If the plan cannot be read, or names a row twice or one that there is not.
         """
         try:
-            table = dataset(self.path).to_table(columns=RETAINED.names)
+            whole = dataset(self.path)
+            missing = [name for name in RETAINED.names if name not in whole.schema.names]
+            if missing:
+                raise pa.ArrowInvalid(f"no column {missing[0]}")  # noqa: TRY301 - as what follows
+            table = whole.to_table(columns=RETAINED.names)
             table = in_ticks(table, "until_ts", self.unit).cast(RETAINED)
         except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise InputError(
@@ -65,7 +69,13 @@ class PlanFile(NamedTuple):
                 "side, row, until_ts, as winnow bound --out writes it"
             ) from None
         if not pc.all(pc.is_in(table["side"], pa.array(SIDES)), min_count=0).as_py():
-            raise InputError(f"plan {self.path} has lines of a side other than left and right")
+            other = table.filter(
+                pc.invert(pc.fill_null(pc.is_in(table["side"], pa.array(SIDES)), False))
+            )
+            raise InputError(
+                f"plan {self.path} has lines of a side other than left and right: "
+                f"{other['side'][0].as_py()!r}; correct them"
+            )
         left, right = (self._side(table, side) for side in (0, 1))
         return left, right
 
@@ -76,10 +86,14 @@ class PlanFile(NamedTuple):
         if own["row"].null_count or (row.size and not 0 <= row.min() <= row.max() < rows):
             raise InputError(
                 f"plan {self.path} is of other archives: it has {name} rows that are not in 0 to "
-                f"{rows - 1}"
+                f"{rows - 1}: give the archives that it was made of"
             )
-        if np.bincount(row.astype(np.int64), minlength=1).max(initial=0) > 1:
-            raise InputError(f"plan {self.path} names a {name} row more than once")
+        times = np.bincount(row.astype(np.int64), minlength=1)
+        if times.max(initial=0) > 1:
+            raise InputError(
+                f"plan {self.path} names {name} row {times.argmax()} more than once: leave one "
+                "line of it"
+            )
         until = np.full(rows, NOT_STORED)
         until[row.astype(np.int64)] = own["until_ts"].fill_null(NOT_STORED).to_numpy()
         return until

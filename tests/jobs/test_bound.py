@@ -364,13 +364,17 @@ PLAN = pa.table({"side": ["left", "right"], "row": [0, 0], "until_ts": [None, No
     ("plan", "options", "message"),
     [
         (None, {}, "give a Parquet file or folder of side, row, until_ts"),
-        (PLAN.drop(["side"]), {}, "give a Parquet file or folder of side, row, until_ts"),
-        (PLAN.set_column(1, "row", pa.array([0, 200])), {}, "not in 0 to 199"),
-        (pa.concat_tables([PLAN, PLAN]), {}, "names a left row more than once"),
+        (PLAN.drop(["side"]), {}, "(no column side): give a Parquet file or folder of side, row,"),
+        (
+            PLAN.set_column(1, "row", pa.array([0, 200])),
+            {},
+            "not in 0 to 199: give the archives that it was made of",
+        ),
+        (pa.concat_tables([PLAN, PLAN]), {}, "names left row 0 more than once: leave one line"),
         (
             PLAN.set_column(0, "side", pa.array(["left", "both"])),
             {},
-            "lines of a side other than left and right",
+            "lines of a side other than left and right: 'both'; correct them",
         ),
         (
             PLAN.set_column(2, "until_ts", pa.array([10**6, None])),
