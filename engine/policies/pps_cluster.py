@@ -7,8 +7,8 @@ from gpu_kernels.portable import portable
 
 SIZE = Parameter(
     "size",
-    "size of a tuple: tuples of the other stream that have its key (matches), the same times its "
-    "importance (weighted), or 1 (equal)",
+    "size of a tuple: tuples of the other stream that have its key (matches), the same times "
+    "the sum of its importance and a tenth of its stream's mean (weighted), or 1 (equal)",
     default="matches",
     choices=("matches", "weighted", "equal"),
     kind="word",
