@@ -263,7 +263,10 @@ def check_split(split: Split, memory: Amounts, policy: Policy, *, through: bool)
     if None in memory:
         raise SpecError(f"--split {split} splits one memory over both streams: give --memory")
     if split == POOLED and policy.across is Across.NEVER:
-        raise SpecError(f"policy {policy.name} samples each side, which needs a memory of its own")
+        raise SpecError(
+            f"policy {policy.name} samples each side, which needs a memory of its own: give "
+            "another split than pooled"
+        )
     if through and split == EXPECTED and policy.value_kind is not ValueKind.AGE:
         raise SpecError(
             f"--split {split} goes by how often join attributes arrive, and these are joined "

@@ -156,6 +156,11 @@ def grid_of(options: SweepOptions) -> Grid:
             f"policy {samples[0]} takes the size of a tuple from those with its key, and --fact "
             "joins other keys: leave one of them out"
         )
+    if options.targets and len(samples) == len(policies):
+        raise SpecError(
+            f"--policies is {','.join(samples)}, all samples, which advice never names: add a "
+            "policy, or leave --target out"
+        )
     parameters = split_parameters(options.parameters or {}, policies)
     jobs = {
         name: replace(options.base, policy=name, parameters=parameters[name]) for name in policies

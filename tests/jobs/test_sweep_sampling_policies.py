@@ -154,14 +154,22 @@ def test_advice_is_about_what_a_replay_can_do(folder: Path) -> None:
 
 def test_a_sweep_of_samples_alone_has_a_table_and_plots(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    found = swept(
-        folder, policies=NAMES, memory="10%,50%", targets={"recall": 0.5}, out=out, seeds="0:3"
-    )
+    found = swept(folder, policies=NAMES, memory="10%,50%", out=out, seeds="0:3")
     assert found.table.num_rows == 3 * 2 * 4
     assert found.report["grid"]["policies"]["bottom-k"] == {"size": "matches"}
     assert found.report["seconds"]["sizes"] >= 0
     assert (out / "recall.png").exists()
     assert found.advice == []
+
+
+def test_samples_alone_have_no_advice(folder: Path) -> None:
+    with pytest.raises(SpecError, match=r"eq-cluster,bottom-k, all samples, .*: add a policy"):
+        swept(folder, policies="eq-cluster,bottom-k", targets={"recall": 0.5})
+
+
+def test_samples_have_no_pooled_memory(folder: Path) -> None:
+    with pytest.raises(SpecError, match="its own: give another split than pooled"):
+        swept(folder, policies="bottom-k", splits="pooled")
 
 
 def test_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
