@@ -658,7 +658,7 @@ def test_command_errors(tmp_path: Path) -> None:
         winnow_generate("gaussian", "--streams", 4, "--out", tmp_path)
     with pytest.raises(SpecError, match="--lags is '0;5'; give numbers with commas"):
         winnow_generate("gaussian", "--lags", "0;5", "--out", tmp_path)
-    with pytest.raises(SystemExit):
+    with pytest.raises(SpecError, match="its kind is missing; write winnow generate and one of zi"):
         winnow_generate()
 
 
