@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -182,8 +182,11 @@ class _Copy:
             name for name in (*self.task.lenient[1:], *self.task.free)
             if self.types[name] == pa.int64()
         ]  # fmt: skip
-        parts: set[str] = set()
-        with json_lines(self.task.path, self.types | dict.fromkeys(some, pa.float64())) as reader:
+        parts, types = set[str](), self.types | dict.fromkeys(some, pa.float64())
+        with (
+            suppress(pa.ArrowException, OSError),  # which whoever reads the file next is told
+            json_lines(self.task.path, types) as reader,
+        ):
             for batch in reader:
                 parts |= {name for name in some if has_fractions(batch.column(name))}
         self.types |= dict.fromkeys(parts, pa.float64())
