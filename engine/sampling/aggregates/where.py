@@ -53,10 +53,10 @@ class Column(NamedTuple):
             If they are text after all.
         """
         if families.family(cells.type) in ("string", "binary"):
-            raise self.is_text()
+            raise self.text_error()
         return np.array(pc.fill_null(as_float64(cells), 0.0))
 
-    def is_text(self) -> InputError:
+    def text_error(self) -> InputError:
         """Return the error of a column that is text, though its first cells are none."""
         return InputError(
             f"column {self.name} is text, as not all of its cells are of the type of the first "
@@ -125,7 +125,7 @@ def all_hold(
             try:
                 held = own.holds(table.column(own.column.column))
             except NotComparedError:  # they did by the types of the first cells
-                raise own.column.is_text() from None
+                raise own.column.text_error() from None
         found[side] = operator.and_(found[side], held) if side in found else held
     return found
 
