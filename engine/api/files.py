@@ -18,6 +18,7 @@ from engine.archives.normalise import decoded
 from engine.archives.source import open_archive
 from engine.facts.read import table_archive
 from engine.runtime.errors import InputError
+from engine.runtime.storage.encodings import DICTIONARY
 
 ORDER = " in order of time"
 """How rows of the files are counted, for messages."""
@@ -108,7 +109,9 @@ def write_frame(table: pa.Table, place: Path, name: str, row_group_size: int | N
         with pi.new_file(place, table.schema) as file:  # has one dictionary for each column
             file.write_table(table.unify_dictionaries())
     else:
-        pq.write_table(table, place, row_group_size=row_group_size)
+        pq.write_table(
+            table, place, row_group_size=row_group_size, dictionary_pagesize_limit=DICTIONARY
+        )
 
 
 def has_seconds(schema: pa.Schema) -> bool:

@@ -35,6 +35,7 @@ from engine.archives.texts import message, readable
 from engine.runtime.columns import with_columns
 from engine.runtime.errors import InputError, OutputError
 from engine.runtime.storage.disk import full_disk_reported, scratch_home
+from engine.runtime.storage.encodings import encodings
 from engine.runtime.storage.places import written
 from engine.runtime.storage.uris import Uri, place_of
 from engine.runtime.warned import warn
@@ -214,7 +215,9 @@ class _Copy:
             self._reader(types | dict.fromkeys(whole, pa.string())) as (reader, skipped),
             written(out, out.parent) as own,
             full_disk_reported("copy of an archive", home, ahead),
-            pq.ParquetWriter(own, schema, compression="lz4") as writer,
+            pq.ParquetWriter(
+                own, schema, compression="lz4", **encodings(schema, _by_differences(schema))
+            ) as writer,
         ):
             for read in reader:
                 if len(skipped) > len(self.lines):
@@ -290,3 +293,12 @@ class _Copy:
                 f"{self.task.file}: its last row opens a "
                 f"quote that is not closed, and so holds all lines behind: {text[:60]!r}: close it"
             )
+
+
+def _by_differences(schema: pa.Schema) -> list[str]:
+    """Return the columns of whole numbers and of times."""
+    kinds = pa.types
+    return [
+        field.name for field in schema
+        if kinds.is_integer(field.type) or kinds.is_timestamp(field.type)
+    ]  # fmt: skip

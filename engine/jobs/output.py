@@ -15,6 +15,7 @@ from engine.replay.layout import Outputs
 from engine.report.recording import NAME
 from engine.runtime.errors import OutputError
 from engine.runtime.storage.disk import STANDING, full_disk_reported
+from engine.runtime.storage.encodings import encodings
 from engine.runtime.storage.reading import bytes_at
 from engine.runtime.storage.run_folders import late_withdrawn
 from engine.runtime.storage.uploads import new_file, write_bytes
@@ -45,8 +46,6 @@ def id_columns(out: Outputs | SampledOutputs) -> pa.Table:
     return pa.table(columns, schema=IDS)
 
 
-_DICTIONARY = 128 << 10
-"""Bytes of a dictionary in a row group, about, from which on values are written plainly."""
 GROUP_ROWS = 1 << 17
 """Rows of a row group at least, but for the last."""
 _TIMES = "_times.arrow"
@@ -121,28 +120,14 @@ class PartWriter:
 
 
 def _writer(file: object, schema: pa.Schema) -> pq.ParquetWriter:
-    """Return a writer of rows: where they come from and times by differences, as they rise.
-
-    Half the time of Parquet's defaults, and less to read. Of other columns whose values differ,
-    dictionaries are soon given up.
-    """
+    """Return a writer of rows: where they come from and times by differences, as they rise."""
     rising = {
         field.name
         for field in schema
         if (field.name == "ts" or field.name.endswith("_row"))
         and (pa.types.is_int64(field.type) or pa.types.is_timestamp(field.type))
     }
-    return pq.ParquetWriter(
-        file, schema, compression="zstd", dictionary_pagesize_limit=_DICTIONARY,
-        use_dictionary=[_leaf(field) for field in schema if field.name not in rising],
-        column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
-    )  # fmt: skip
-
-
-def _leaf(field: pa.Field) -> str:
-    """Return the path of a column's values within a Parquet file."""
-    listed = pa.types.is_list(field.type) or pa.types.is_large_list(field.type)
-    return f"{field.name}.list.element" if listed else str(field.name)
+    return pq.ParquetWriter(file, schema, compression="zstd", **encodings(schema, rising))
 
 
 def _kinds(schema: pa.Schema) -> dict[str, pa.DataType]:
