@@ -144,13 +144,14 @@ def _counted(tests: Mapping[str, int] | None) -> str:
 
 
 _HEADING = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
+_OPTIONS = "**Parameters**\n\n"
 _LISTED = {"Parameters", "Returns", "Raises", "Attributes", "See Also"}
 
 
 def reference() -> str:
     """Return all that `import winnow` gives, in the words of its docstrings."""
     parts = []
-    shared = {line for line in _markdown(winnow.replay).splitlines() if line.startswith("- `")}
+    shared = set(_markdown(winnow.replay).partition(_OPTIONS)[2].partition("\n\n")[0].splitlines())
     for name in winnow.__all__:
         value = getattr(winnow, name)
         if isinstance(value, ModuleType):
@@ -178,14 +179,17 @@ def reference() -> str:
 
 def _without(text: str, shared: set[str]) -> str:
     """Return a function's reference, with options that are `winnow.replay`'s by name alone."""
-    lines = text.splitlines()
+    before, mark, rest = text.partition(_OPTIONS)
+    options, end, after = rest.partition("\n\n")
+    lines = options.splitlines()
     same = [line for line in lines if line in shared]
     if len(same) < 3:
         return text
     at = max(i for i, line in enumerate(lines) if line in shared) + 1
     names = ", ".join(line.removeprefix("- ").partition(":")[0] for line in same)
     lines.insert(at, f"- as of [`winnow.replay`](#winnowreplayleft-right-): {names}")
-    return "\n".join(line for line in lines if line not in shared)
+    own = "\n".join(line for line in lines if line not in shared)
+    return f"{before}{mark}{own}{end}{after}"
 
 
 def _called(path: str, value: object) -> str:

@@ -403,6 +403,13 @@ def test_tables_are_fresh() -> None:
     assert not stale, f"{', '.join(stale)}: run make docs"
 
 
+def test_options_are_listed_as_parameters_and_errors_as_raised() -> None:
+    for part in tables().reference().split("\n## ")[1:]:
+        _, _, raised = part.partition("**Raises**\n\n")
+        names = re.findall(r"^- (.*?)(?::|$)", raised.partition("\n\n")[0], re.MULTILINE)
+        assert all(name.endswith("Error`") for name in names), part.partition("\n")[0]
+
+
 def test_a_page_gets_a_row_for_a_new_option_and_loses_those_of_old_ones() -> None:
     page = (ROOT / "docs" / "allocate.md").read_text()
     options = dict(command_of("allocate").options)
