@@ -223,13 +223,15 @@ def _markdown(value: object) -> str:
 
 def _items(text: str) -> str:
     """Return a list's names in code, each with its meaning on the same line."""
-    lines = []
+    lines, between = [], ""
     for line in text.splitlines():
         if line and not line[0].isspace():
             name, colon, kind = line.partition(" : ")
             lines.append(f"- `{name}`" + (f" ({kind})" if colon else ""))
+            between = ": "
         elif line.strip() and lines:
-            lines[-1] += (": " if lines[-1].endswith(("`", ")")) else " ") + line.strip()
+            lines[-1] += between + line.strip()
+            between = " "
     return "\n".join(lines).replace("\n- `*`\n", "\n")
 
 

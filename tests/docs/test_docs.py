@@ -410,6 +410,10 @@ def test_options_are_listed_as_parameters_and_errors_as_raised() -> None:
         assert all(name.endswith("Error`") for name in names), part.partition("\n")[0]
 
 
+def test_a_wrapped_line_of_the_reference_goes_on_after_code() -> None:
+    assert " `predicate` is text or a `Predicate`;" in tables().reference()
+
+
 def test_a_page_gets_a_row_for_a_new_option_and_loses_those_of_old_ones() -> None:
     page = (ROOT / "docs" / "allocate.md").read_text()
     options = dict(command_of("allocate").options)
