@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from places import ROOT
 from thorough import guards
 
 import winnow
@@ -121,6 +123,12 @@ def test_memory_follows_what_is_held(small: ArrivalProfile) -> None:
     assert alone["join_memory"] == tenth["join_memory"]
     with pytest.raises(SpecError, match="--reference none leaves the exact join"):
         Wanted(reference="none")
+
+
+def test_the_page_says_what_a_policy_takes_for_a_tuple() -> None:
+    page = (ROOT / "docs" / "size.md").read_text()
+    told = re.findall(r"(\d+)(?: bytes)? for `(\w+)`", page)
+    assert told == [(f"{slot_bytes(POLICIES[name]):.0f}", name) for name in ("dgl", "yield")]
 
 
 def test_every_policy_is_sized(small: ArrivalProfile) -> None:
