@@ -157,6 +157,16 @@ GENERATE = Command(
 )
 
 
+_SHAPES = {
+    "importance_low": ("uniform", "rare-high", "inverse-frequency"),
+    "importance_high": ("uniform", "rare-high"),
+    "rare_fraction": ("rare-high",),
+    "rare_max": ("rare-high", "inverse-frequency"),
+    "importance_mean": ("exponential",),
+}
+"""By option, the importance that it shapes."""
+
+
 def sources_of(kind: str, given: Given) -> dict[str, StreamSource]:
     """Return the streams that the options of a generator describe, by name.
 
@@ -192,6 +202,12 @@ def _gaussian(given: Given) -> dict[str, StreamSource]:
 
 def _fields(given: Given, declared: type) -> dict[str, Any]:
     """Return the options of a generator that are given, and its importance model."""
+    for name, kinds in _SHAPES.items():
+        if name in given and given["importance"] not in kinds:
+            raise SpecError(
+                f"{given.options[name].written} is of --importance {' or '.join(kinds)}, and it is "
+                f"{given['importance']}: leave it out, or give another --importance"
+            )
     own = given.chosen(*options_of(declared), *options_of(Common))
     model = ImportanceModel(
         kind=given["importance"],

@@ -84,3 +84,21 @@ def test_two_names_of_one_parameter_are_refused(
     assert "parameter initial of policy dgl is given twice, also as dgl_initial" in " ".join(
         capsys.readouterr().err.split()
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "of"),
+    [
+        ("constant", {"importance_low": 3}, "uniform or rare-high or inverse-frequency"),
+        ("exponential", {"importance_high": 3}, "uniform or rare-high"),
+        ("uniform", {"rare_fraction": 0.1}, "rare-high"),
+        ("uniform", {"rare_max": 30}, "rare-high or inverse-frequency"),
+        ("rare-high", {"importance_mean": 3}, "exponential"),
+    ],
+)
+def test_what_shapes_another_importance_is_refused(
+    kind: str, given: dict[str, Any], of: str
+) -> None:
+    told = f"{next(iter(given))} is of importance {of}, and it is {kind}: leave it out"
+    with pytest.raises(SpecError, match=told):
+        winnow.generate("zipf", rows=9, domain=3, importance=kind, **given)
