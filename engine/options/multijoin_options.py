@@ -20,7 +20,7 @@ from engine.options import best, deciding, several, where
 from engine.options import streams as shared
 from engine.options.by_stream import BY_STREAM, NAMES_BY_STREAM
 from engine.options.command import Command, Group
-from engine.options.kinds import NAMES, NUMBER, POSITIVE, WHOLE, Kind, Number, as_text
+from engine.options.kinds import NUMBER, POSITIVE, WHOLE, Kind, Names, Number, as_text
 from engine.options.meanings import MEANINGS
 from engine.options.multijoin import GRAPHS, METHODS
 from engine.options.named import Files, Pairs
@@ -131,7 +131,8 @@ class Loop(TypedDict, total=False):
         ),
     ]
     order: Annotated[
-        Sequence[str] | None, Option("global join order (default: by the heuristics)", NAMES)
+        Sequence[str] | None,
+        Option("global join order (default: by the heuristics)", Names("NAME[,NAME]")),
     ]
     tau: Annotated[
         int | str | None, Option("ticks or duration between re-evaluations of lazy methods")
