@@ -24,13 +24,13 @@ from engine.options.explain import (
     question,
     statistics,
 )
-from engine.options.multijoin_options import On, Streams
+from engine.options.multijoin_options import Arriving, On
 from engine.options.streams import Reading, TimeUnit
 from engine.report.order_tables import explain_shown
 
 
 class ExplainKeywords(
-    Statistics, Order, Shown, Streams, On, TimeUnit, Reading, Measure, total=False
+    Statistics, Order, Shown, Arriving, On, TimeUnit, Reading, Measure, total=False
 ):
     """The keywords of an explanation, of statistics or of streams."""
 

@@ -16,12 +16,14 @@ from engine.options import where
 from engine.options.command import Command, Given, Group
 from engine.options.kinds import FLAG, VALUES, WHOLE, Text
 from engine.options.meanings import MEANINGS
-from engine.options.multijoin_options import On, Streams
+from engine.options.multijoin_options import Arriving, On
 from engine.options.option import AlsoCalled, Option
 from engine.options.streams import Reading, TimeUnit
 from engine.runtime.errors import SpecError
 
-OF_ARCHIVES = ("predicate", "columns_of", "time", "window", "join_graph", "bad_rows", "measure")
+OF_ARCHIVES = (
+    "predicate", "columns_of", "time", "window", "join_graph", "time_unit", "bad_rows", "measure",
+)  # fmt: skip
 STATISTICS = ("rates", "windows", "distinct", "selectivities")
 Numbers: TypeAlias = str | Sequence[float]
 SHOWN = 10
@@ -119,8 +121,7 @@ class Answer(Shown, total=False):
 
 GROUP = Group(
     "archives, in place of given statistics, which are measured",
-    (Streams, On, TimeUnit, Reading, Measure),
-    without=("importance",),
+    (Arriving, On, TimeUnit, Reading, Measure),
 )
 EXPLAIN = Command(
     "explain",

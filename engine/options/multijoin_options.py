@@ -60,8 +60,8 @@ class Capacity(Number):
         return value if value == MEASURED else super().read(flag, value)
 
 
-class Streams(shared.ByName, total=False):
-    """What the streams are."""
+class Arriving(shared.TimeByName, total=False):
+    """What the streams are, whose tuples are all alike."""
 
     stream: Annotated[
         Mapping[str, str],
@@ -80,6 +80,10 @@ class Streams(shared.ByName, total=False):
             scope=Scope.STREAM,
         ),
     ]
+
+
+class Streams(Arriving, shared.ImportanceByName, total=False):
+    """What the streams are."""
 
 
 class On(TypedDict, total=False):

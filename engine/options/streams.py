@@ -59,17 +59,26 @@ class Columns(TypedDict, total=False):
     ]
 
 
-class ByName(TypedDict, total=False):
-    """What the columns of several streams are."""
+class TimeByName(TypedDict, total=False):
+    """When tuples of several streams arrive."""
 
     time: Annotated[
         str | Mapping[str, str],
         Option("arrival time: an integer, timestamp or date", COLUMN_BY_STREAM, scope=Scope.STREAM),
     ]
+
+
+class ImportanceByName(TypedDict, total=False):
+    """How important tuples of several streams are."""
+
     importance: Annotated[
         str | Mapping[str, str] | None,
         Option("importance; without one every tuple has 1", COLUMN_BY_STREAM, scope=Scope.STREAM),
     ]
+
+
+class ByName(TimeByName, ImportanceByName, total=False):
+    """What the columns of several streams are."""
 
 
 class Lanes(TypedDict, total=False):

@@ -185,6 +185,11 @@ def test_python_takes_the_same_options(name: str) -> None:
         assert taken[keyword] in (default, inspect.Parameter.empty), keyword
 
 
+def test_explain_takes_no_keyword_that_it_has_no_option_for() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword 'importance'"):
+        winnow.explain(rates=[1, 2], windows=[1, 2], distinct=[1, 2], importance="price")  # type: ignore[call-arg]
+
+
 def test_estimate_lists_the_options_of_two_streams_and_of_several() -> None:
     listed = inspect.signature(winnow.estimate).parameters.keys() | {"executor", "progress"}
     for one in TWINS["estimate"]:

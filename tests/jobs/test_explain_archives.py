@@ -148,6 +148,8 @@ def test_python_says_the_same_of_paths_and_frames(folder: Path, capsys: Any) -> 
         winnow.explain(paths, rates=[1, 1, 1], **join)
     with pytest.raises(SpecError, match="predicate is of archives: name each of them with stream"):
         winnow.explain(rates=[1, 1, 1], windows=[1, 1, 1], distinct=[1, 1, 1], predicate="equi:k")
+    with pytest.raises(SpecError, match="time_unit is of archives"):
+        winnow.explain(rates=[1, 1, 1], windows=[1, 1, 1], distinct=[1, 1, 1], time_unit="s")
 
 
 def test_other_predicates_columns_and_bad_rows(folder: Path, capsys: Any) -> None:
