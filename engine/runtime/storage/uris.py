@@ -59,6 +59,7 @@ HIDDEN = "..."
 _SCHEME = re.compile(rf"({'|'.join(OPTIONS)}):/(/?)(?=.)")
 _QUERY = re.compile(r"\?[A-Za-z_]+=")
 _FILE = re.compile(r"file:(//[^/]*)?/")
+_OTHER = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _USED: ContextVar[tuple[tuple[str, str], ...]] = ContextVar("storage options", default=())
 
 PlainOptions: TypeAlias = tuple[tuple[str, str], ...]
@@ -165,7 +166,14 @@ def source_of(text: str) -> str:
     if _SCHEME.match(text):
         return Uri(text)
     if not _FILE.match(text):
-        return _checked(text)
+        other = _OTHER.match(text)
+        if other is None:
+            return _checked(text)
+        bare = other[0] + text[other.end() :].rpartition("@")[2]
+        raise SpecError(
+            f"{bare} is on a storage that is not known: copy it to a disk, or to one of "
+            + ", ".join(f"{own}://" for own in OPTIONS)
+        )
     parts = urlsplit(text)
     if parts.netloc not in ("", "localhost"):
         raise SpecError(f"{text} is a file of {parts.netloc}: write file:///PATH for one of here")

@@ -41,6 +41,10 @@ def test_what_is_a_uri_and_what_a_path() -> None:
     assert place_of(str(Path("s3://b/x"))) == "s3://b/x"  # as a Path has it
     with pytest.raises(SpecError, match="a file of host"):
         source_of("file://host/a")
+    with pytest.raises(
+        SpecError, match=r"^https://host/x is on a storage that is not known: .*s3://"
+    ):
+        place_of(f"https://me:{SECRET}@host/x")
 
 
 def test_parts_of_a_uri() -> None:
