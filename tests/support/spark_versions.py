@@ -30,7 +30,7 @@ from places import BENCHMARKS, PYTHONPATH, ROOT
 
 FOUND = BENCHMARKS / "results" / "spark_versions.json"
 VERSIONS = (
-    "3.5.9", "4.0.5", "4.1.4", "4.2.0", "4.2.0 Connect",
+    "3.5.9", "4.0.5", "4.1.4", "4.2.0", "4.2.0 Connect", "4.2.1", "4.3.0",
     *(f"{spark} Python {python}" for spark in ("4.0.5", "4.1.4", "4.2.0")
       for python in ("3.12", "3.13")),
 )  # fmt: skip
