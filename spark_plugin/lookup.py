@@ -77,8 +77,10 @@ class LookupFrames(LookedUp, FactOn, FactChanges, Payload, Planned, total=False)
 
 
 FRAMES = Command(
-    "lookup", "look a DataFrame up", (Group("", (LookupFrames, FactAccess)),), OF_ARCHIVES
-)
+    "lookup", "look a DataFrame up", (Group("", (LookupFrames, FactAccess)),),
+    OF_ARCHIVES | {"fact_access": "Spark finds facts by joins of its own: leave it out, or give "
+                   "broadcast"},
+)  # fmt: skip
 
 
 @takes(FRAMES)

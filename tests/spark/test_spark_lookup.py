@@ -337,6 +337,8 @@ def test_options_that_mean_nothing(spark: Any, tmp_path: Path) -> None:
     stream = made(spark, tmp_path, "s", k=[1], t=[4])
     fact = made(spark, tmp_path, "f", k=[1], v=["x"])
     how: dict[str, Any] = {"on": "k", "time": "t"}
+    with pytest.raises(TypeError, match="'fact_access': Spark finds facts by joins of its own"):
+        lookup(stream, fact, **how, fact_access="index")
     with pytest.raises(SpecError, match=r"broadcast is 'al'; choose one of auto, always, never"):
         lookup(stream, fact, **how, broadcast="al")
     with pytest.raises(SpecError, match=r"columns is 'idd'.*Did you mean 'ids'"):
