@@ -13,6 +13,11 @@ _POWER, _CHANCE, _FARTHEST = 10, 1.03, 2.0
 """Power of how many times fewer bytes its keys take than others, beyond what is by chance, and the
 most times that count."""
 
+_STILL = 4.0
+"""Times lower a rate of arrivals than those before and after it where a row group has a gap."""
+_EVEN = 0.25
+"""Share of such a group's tuples that may lie anywhere in it."""
+
 
 class Spread(NamedTuple):
     """The tuples of an archive by time, as its footers tell: even within each row group."""
@@ -74,12 +79,16 @@ class Pieces(NamedTuple):
 
 
 def stepped(low: Ints, high: Ints, rows: Ints) -> Pieces:
-    """Cut row groups in two where a rate of arrivals seems to end and another to begin.
+    """Cut row groups where a rate of arrivals seems to end and another to begin.
 
     Footers do not tell where within a row group a burst begins. Where the rate of a group lies
     between those of its neighbours, it is that of the one before up to the tick by which the other
     makes up for the rest of its tuples. That is exact where rates change at once, and next to even
     where they hardly change.
+
+    A group of a far lower rate than both neighbours' has a gap in it, such as a night: most of its
+    tuples lie at its ends, by those rates. The others are even, for that is not certain, and no
+    slice with a tuple may be of no size.
 
     Parameters
     ----------
@@ -109,13 +118,20 @@ def stepped(low: Ints, high: Ints, rows: Ints) -> Pieces:
     cut = part & (first >= 1) & (first <= length - 1)
     own = np.where(cut, before * first, amount)
     split = begin + np.where(cut, first, length).astype(np.int64)
-    at = np.flatnonzero(cut)
-    every = np.argsort(np.concatenate([np.arange(rate.size), at]), kind="stable")
+    still = rate * _STILL < np.minimum(before, after)
+    still[1:] &= apart
+    still[:-1] &= apart
+    at, gap = np.flatnonzero(cut), np.flatnonzero(still)
+    end = (1 - _EVEN) / 2 * amount[gap]
+    own[gap] *= _EVEN
+    near = [np.ceil(end / other[gap]).astype(np.int64) for other in (before, after)]
+    place = np.concatenate([np.arange(rate.size), at, gap, gap])
+    every = np.argsort(place, kind="stable")
     return Pieces(
-        np.concatenate([begin, split[at]])[every],
-        np.concatenate([split, ends[at]])[every] - 1,
-        np.concatenate([own, (amount - own)[at]])[every],
-        np.concatenate([order, order[at]])[every],
+        np.concatenate([begin, split[at], begin[gap], ends[gap] - near[1]])[every],
+        np.concatenate([split, ends[at], begin[gap] + near[0], ends[gap]])[every] - 1,
+        np.concatenate([own, (amount - own)[at], end, end])[every],
+        order[place[every]],
     )
 
 

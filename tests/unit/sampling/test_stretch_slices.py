@@ -177,6 +177,28 @@ def test_groups_that_overlap_or_stand_out_stay_whole() -> None:
     assert found.rows.tolist() == [100, 300, 100]
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_groups_with_a_gap_in_them_have_their_tuples_at_their_ends(seed: int) -> None:
+    """Days of 1,000 ticks with nights of 9,000 between them, in which nothing arrives."""
+    rng = np.random.default_rng(seed)
+    ts = np.sort(rng.integers(0, 20, 20_000) * 10_000 + rng.integers(0, 1_000, 20_000))
+    groups = np.array_split(ts, 160)
+    low, high = np.array([own[0] for own in groups]), np.array([own[-1] for own in groups])
+    rows = np.array([own.size for own in groups])
+    found = stepped(low, high, rows)
+    assert found.rows.sum() == pytest.approx(rows.sum())
+    assert np.bincount(found.group, found.rows) == pytest.approx(rows)
+    assert (found.low <= found.high).all()
+    assert (low[found.group] <= found.low).all()
+    assert (found.high <= high[found.group]).all()
+    even, parts = spread_of(low, high, rows), spread_of(found.low, found.high, found.rows)
+    nights = np.arange(19) * 10_000 + 1_000
+    by_night = [own.before(nights + 9_000) - own.before(nights) for own in (even, parts)]
+    assert by_night[0].sum() > 2 * by_night[1].sum()
+    inside = parts.before(nights + 6_000) - parts.before(nights + 4_000)
+    assert (inside[by_night[0] > 100] > 1).all()  # a slice there may be drawn
+
+
 def test_slices_whose_keys_take_far_fewer_bytes_are_unlike() -> None:
     rng = np.random.default_rng(1)
     tuples = np.ones(100)
