@@ -11,7 +11,7 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from engine.archives import families
-from engine.archives.xxh64 import hash_spans, hash_words
+from engine.archives.xxh64 import hash_spans, hash_words, same_spans
 from engine.runtime.jit import Ints
 
 LANE_SEED = 42
@@ -116,12 +116,15 @@ def hashed(columns: Sequence[pa.Array], seed: int, rows: int) -> NDArray[np.uint
 
 
 def _hash_text(values: pa.Array, hashes: NDArray[np.uint64]) -> None:
-    if len(values) == 0:
-        return
+    if len(values) > 0:
+        hash_spans(*_spans(values), hashes)
+
+
+def _spans(values: pa.Array) -> tuple[NDArray[np.uint8], Ints]:
+    """Return the bytes of text or binary, and where each value begins, and the last one ends."""
     _, starts, data = values.buffers()
     offsets = np.frombuffer(starts, np.int64)[values.offset : values.offset + len(values) + 1]
-    content = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    hash_spans(content, offsets, hashes)
+    return np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8), offsets
 
 
 def codes(columns: Sequence[pa.Array], seed: int, rows: int) -> Ints:
@@ -134,10 +137,13 @@ def codes(columns: Sequence[pa.Array], seed: int, rows: int) -> Ints:
     return hashed(columns, seed, rows).view(np.int64)
 
 
-def same_rows(columns: list[pa.Array], one: Ints, other: Ints) -> bool:
-    """Return whether rows `one` equal rows `other` in every column, pair by pair."""
-    pair = pa.array(one), pa.array(other)
-    return all(
-        pc.all(pc.equal(*(values.take(rows) for rows in pair)), min_count=0).as_py()
-        for values in columns
-    )
+def same_rows(columns: Sequence[pa.ChunkedArray | pa.Array], one: Ints, other: Ints) -> bool:
+    """Return whether rows `one` equal rows `other` in every canonical column, pair by pair."""
+    return all(_same(contiguous(values), one, other) for values in columns)
+
+
+def _same(values: pa.Array, one: Ints, other: Ints) -> bool:
+    if len(one) and (pt.is_large_string(values.type) or pt.is_large_binary(values.type)):
+        return bool(same_spans(*_spans(values), one, other))
+    pair = (values.take(pa.array(rows)) for rows in (one, other))
+    return bool(pc.all(pc.equal(*pair), min_count=0).as_py())

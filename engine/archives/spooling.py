@@ -215,9 +215,7 @@ class _Copy:
             self._reader(types | dict.fromkeys(whole, pa.string())) as (reader, skipped),
             written(out, out.parent) as own,
             full_disk_reported("copy of an archive", home, ahead),
-            pq.ParquetWriter(
-                own, schema, compression="lz4", **encodings(schema, _by_differences(schema))
-            ) as writer,
+            pq.ParquetWriter(own, schema, compression="lz4", **encodings(schema)) as writer,
         ):
             for read in reader:
                 if len(skipped) > len(self.lines):
@@ -293,12 +291,3 @@ class _Copy:
                 f"{self.task.file}: its last row opens a "
                 f"quote that is not closed, and so holds all lines behind: {text[:60]!r}: close it"
             )
-
-
-def _by_differences(schema: pa.Schema) -> list[str]:
-    """Return the columns of whole numbers and of times."""
-    kinds = pa.types
-    return [
-        field.name for field in schema
-        if kinds.is_integer(field.type) or kinds.is_timestamp(field.type)
-    ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""XXH64 over the rows of a column, in numba (Yann Collet's xxHash specification, section XXH64)."""
+"""XXH64 over rows in numba (Yann Collet, xxHash, section XXH64), and whether rows are the same."""
 
 from __future__ import annotations
 
@@ -129,3 +129,25 @@ def hash_spans(data: Bytes, offsets: Ints, hashes: NDArray[np.uint64]) -> None:
     """
     for i in range(len(hashes)):
         hashes[i] = _xxh64(data, offsets[i], offsets[i + 1], hashes[i])
+
+
+@jit
+def same_spans(data: Bytes, offsets: Ints, one: Ints, other: Ints) -> bool:
+    """Return whether ``data[offsets[i]:offsets[i + 1]]`` is that of `j` for all pairs of rows.
+
+    Parameters
+    ----------
+    data : (m,) uint8
+    offsets : (n + 1,) int64
+    one, other : (p,) int64
+        Rows i and j. O(p + their bytes).
+    """
+    for pair in range(len(one)):
+        i, j = offsets[one[pair]], offsets[other[pair]]
+        size = offsets[one[pair] + 1] - i
+        if offsets[other[pair] + 1] - j != size:
+            return False
+        for at in range(size):
+            if data[i + at] != data[j + at]:
+                return False
+    return True

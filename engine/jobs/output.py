@@ -92,7 +92,9 @@ class PartWriter:
         self._held, self._rows = [], 0
         with self._removed_if_not_whole():
             if self._writer is None:
-                self._writer = _writer(self._file.begun(), table.schema)
+                self._writer = pq.ParquetWriter(
+                    self._file.begun(), table.schema, compression="zstd", **encodings(table.schema)
+                )
             self._writer.write_table(table)
 
     def close(self) -> bool:
@@ -117,17 +119,6 @@ class PartWriter:
                     self._writer.close()
             self._file.withdraw()
             raise
-
-
-def _writer(file: object, schema: pa.Schema) -> pq.ParquetWriter:
-    """Return a writer of rows: where they come from and times by differences, as they rise."""
-    rising = {
-        field.name
-        for field in schema
-        if (field.name == "ts" or field.name.endswith("_row"))
-        and (pa.types.is_int64(field.type) or pa.types.is_timestamp(field.type))
-    }
-    return pq.ParquetWriter(file, schema, compression="zstd", **encodings(schema, rising))
 
 
 def _kinds(schema: pa.Schema) -> dict[str, pa.DataType]:

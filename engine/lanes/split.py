@@ -24,6 +24,7 @@ from engine.lanes.placing import (
     Order,
     by_lane,
     distinct_groups,
+    first_rows,
     hash_lanes,
     in_lanes,
     lane_counts,
@@ -182,13 +183,12 @@ def _write_run(found: Normalised, plan: Plan, out: str) -> tuple[Run, bool]:
         order = _order_of_all(lane, ts, found.row)
     own = _arranged((ts, found.row, found.key, found.importance), lane, counts, order)
     hashes = not plan.columns.direct and plan.facts is None
-    if order is None and lanes > 1 and (plan.keep or hashes):
+    if order is None and lanes > 1 and plan.keep:
         order = by_lane(lane, counts)
     write_rows(out, [*map(delta_encoded, own[:2]), *own[2:]], _own_columns(found, plan, order))
     key_counts, clear = np.zeros(lanes, np.int64), True
     if hashes:
-        sorted_lane = np.repeat(np.arange(lanes, dtype=np.uint16), counts)
-        key_lanes, clear = _write_keys(found, sorted_lane, order, extended(out, KEYS), plan.sorts)
+        key_lanes, clear = _write_keys(found, lane, extended(out, KEYS), plan.sorts)
         key_counts = lane_counts(key_lanes, lanes)
     write_index(out, counts, own[0], key_counts)
     run = Run(
@@ -235,20 +235,16 @@ def _own_columns(found: Normalised, plan: Plan, order: Order | None) -> pa.Table
     return table if order is None or not plan.keep else table.take(pa.array(order))
 
 
-def _write_keys(
-    found: Normalised, lane: Lanes, order: Order | None, path: str, sorts: Wanted
-) -> tuple[Lanes, bool]:
+def _write_keys(found: Normalised, lane: Lanes, path: str, sorts: Wanted) -> tuple[Lanes, bool]:
     """Write the distinct keys by (lane, code); return their lanes and whether codes are unique."""
-    code = found.key if order is None else found.key[order]
-    by_code = lane_order(lane, code, sorts, stable=False)
-    lane, code = lane[by_code], code[by_code]
-    repeats = np.flatnonzero((lane[1:] == lane[:-1]) & (code[1:] == code[:-1])) + 1
-    rows = by_code if order is None else order[by_code]
-    clear = same_rows(found.keys, rows[repeats], rows[repeats - 1])
-    firsts = np.delete(np.arange(len(rows)), repeats)
+    first, rows = first_rows(lane, found.key), np.arange(len(lane))
+    repeats = np.flatnonzero(first != rows)
+    clear = same_rows(found.keys, repeats, first[repeats])
+    firsts = np.delete(rows, repeats)
+    firsts = firsts[lane_order(lane[firsts], found.key[firsts], sorts, stable=False)]
     names = [f"key_{i}" for i in range(len(found.keys))]
-    taken = [values.take(pa.array(rows[firsts])) for values in found.keys]
-    write_blocks(pa.table([pa.array(code[firsts]), *taken], ["_key", *names]), path)
+    taken = [values.take(pa.array(firsts)) for values in found.keys]
+    write_blocks(pa.table([pa.array(found.key[firsts]), *taken], ["_key", *names]), path)
     return lane[firsts], clear
 
 

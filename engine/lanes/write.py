@@ -22,6 +22,7 @@ from engine.lanes.merge import merged
 from engine.lanes.runfiles import KEPT, ROWS, Files
 from engine.lanes.runs import Piece, Pieces, PlacedRun, Run, lanes_written
 from engine.runtime.jit import Ints
+from engine.runtime.storage.encodings import encodings
 from engine.runtime.storage.places import make_folder, written
 from engine.runtime.storage.reading import parquet_file
 from engine.runtime.storage.uris import Place
@@ -31,11 +32,7 @@ GROUP_ROWS = 16_384
 WORK = "_work"
 """Folder of what is not kept, within the folder of lanes."""
 _SORTED = ("_ts", "_row")
-# Against zstd: 1.7 times as fast to write, 2.1 to read, 5.1 bytes a tuple in place of 3.4.
-_COMPRESSION = "lz4"
 _ENCODINGS = {
-    "_ts": "DELTA_BINARY_PACKED",
-    "_row": "DELTA_BINARY_PACKED",
     "_key": "BYTE_STREAM_SPLIT",
     "_importance": "BYTE_STREAM_SPLIT",
 }
@@ -109,10 +106,9 @@ def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
     return pq.ParquetWriter(
         path,
         schema,
-        compression={name: _COMPRESSION if name in _ENCODINGS else "zstd" for name in schema.names},
-        use_dictionary=[name for name in schema.names if name not in _ENCODINGS],
-        column_encoding=_ENCODINGS,
+        compression="lz4",  # against zstd: less than half the time to read
         write_statistics=[_SORTED[0]],
+        **encodings(schema, _ENCODINGS),
     )
 
 

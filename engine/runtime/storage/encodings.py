@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 
 DICTIONARY = 128 << 10
 """Bytes of a dictionary in a row group, about, from which on values are written plainly."""
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
-def encodings(schema: pa.Schema, by_differences: Collection[str]) -> dict[str, Any]:
+def encodings(schema: pa.Schema, own: Mapping[str, str] = _NONE) -> dict[str, Any]:
     """Return options of `pyarrow.parquet.ParquetWriter`.
 
-    Of columns whose values differ, dictionaries are soon given up. Half the time of Parquet's
-    defaults, and less to read.
+    Whole numbers and times are written by differences, which take few bits where they rise and no
+    more than a dictionary's places elsewhere. Of other columns whose values differ, dictionaries
+    are soon given up. Half the time of Parquet's defaults, and less to read and to keep.
 
     Parameters
     ----------
     schema : pyarrow.Schema
-    by_differences : collection of str
-        Columns of integers or times that are written by differences: they rise, or are wide.
+    own : mapping of str to str, optional
+        Encodings of some columns.
+
+    Examples
+    --------
+    >>> found = encodings(pa.schema([("a", pa.int8()), ("b", pa.string()), ("c", pa.int64())]))
+    >>> found["use_dictionary"], found["column_encoding"]
+    (['b'], {'a': 'DELTA_BINARY_PACKED', 'c': 'DELTA_BINARY_PACKED'})
     """
+    kinds = pa.types
+    whole = [
+        field.name for field in schema
+        if kinds.is_integer(field.type) or kinds.is_timestamp(field.type)
+    ]  # fmt: skip
+    found = dict.fromkeys(whole, "DELTA_BINARY_PACKED") | dict(own)
     return {
         "dictionary_pagesize_limit": DICTIONARY,
-        "use_dictionary": [_leaf(field) for field in schema if field.name not in by_differences],
-        "column_encoding": dict.fromkeys(by_differences, "DELTA_BINARY_PACKED"),
+        "use_dictionary": [_leaf(field) for field in schema if field.name not in found],
+        "column_encoding": found,
     }
 
 
