@@ -14,9 +14,9 @@ from scipy.stats import t as student
 def chances(sizes: Sequence[float], draws: int, odd: Sequence[int] = ()) -> list[float]:
     """Return inclusion probabilities proportional to size; those above 1 become 1, then again.
 
-    Half of the draws, and 10 of them, are left to chance; 10 where all odd ones fit besides. The
-    others may be of the odd ones, in their order, and of large sizes, the largest first: of chance
-    1/2 or more, and over twice the mean.
+    Half of the draws, and 10 of them, are left to chance; 10 where all odd or large ones fit
+    besides. The others may be of the odd ones, in their order, and of large sizes, the largest
+    first: of chance 1/2 or more, and over twice the mean.
     """
     kept = max(math.ceil(draws / 2), 10)
     some = {i for i, size in enumerate(sizes) if size > 0}
@@ -33,7 +33,7 @@ def chances(sizes: Sequence[float], draws: int, odd: Sequence[int] = ()) -> list
             large = [i for i in rest if left * sizes[i] >= total / 2]
             large = [i for i in large if sizes[i] > 2 * total / len(rest)]
             large.sort(key=lambda i: (-sizes[i], i))
-            more = set(large[: max(left - kept, 0)])
+            more = set(large if len(large) <= left - 10 else large[: max(left - kept, 0)])
         if not more:
             return [
                 1.0 if i in certain else left * size / total if i in rest else 0.0

@@ -49,8 +49,8 @@ def chances(sizes: Floats, draws: int, odd: Ints = NONE) -> Floats:
         sample without them would not show it.
 
     As many draws as an interval needs are left to chance, and half of them where that leaves out
-    some that are unlike the others anyway; the rest are certain only where their sizes make them
-    so. Where only some of a kind are certain, those left count as if they were ordinary.
+    some that are unlike the others or large anyway; the rest are certain only where their sizes
+    make them so. Where only some of a kind are certain, those left count as if they were ordinary.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def chances(sizes: Floats, draws: int, odd: Ints = NONE) -> Floats:
         share = left * sizes / sizes[rest].sum()
         sure = rest & (share >= 1)
         if not sure.any():
-            sure = _heavy(share, sizes, rest, left - kept)
+            sure = _heavy(share, sizes, rest, left - FEWEST, left - kept)
         if not sure.any():
             found[rest] = share[rest]
             break
@@ -84,11 +84,18 @@ def chances(sizes: Floats, draws: int, odd: Ints = NONE) -> Floats:
     return found
 
 
-def _heavy(share: Floats, sizes: Floats, rest: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
-    """Return which slices are likely to be drawn and much larger than others: so many, at most."""
+def _heavy(
+    share: Floats, sizes: Floats, rest: NDArray[np.bool_], all_of: int, most: int
+) -> NDArray[np.bool_]:
+    """Return which slices are likely to be drawn and much larger than others.
+
+    All of them, if these are `all_of` or fewer; else the largest, `most`.
+    """
     large = np.flatnonzero(rest & (share >= LIKELY) & (sizes > LARGE * sizes[rest].mean()))
+    if large.size > all_of:
+        large = large[np.argsort(-sizes[large], kind="stable")][: max(most, 0)]
     found = np.zeros_like(rest)
-    found[large[np.argsort(-sizes[large], kind="stable")][: max(most, 0)]] = True
+    found[large] = True
     return found
 
 

@@ -28,6 +28,13 @@ def test_none_of_the_unlike_is_left_to_chance_if_ten_draws_are() -> None:
     assert (chances(sizes, 29, odd) == 1).sum() == 14
 
 
+def test_none_of_the_large_is_left_to_chance_if_ten_draws_are() -> None:
+    sizes = np.append(np.ones(280), np.full(15, 15.0))
+    assert (chances(sizes, 25)[-15:] == 1).all()
+    assert (chances(sizes, 25) == 1).sum() == 15
+    assert (chances(sizes, 24) == 1).sum() == 12
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_slice_is_drawn_with_its_chance_and_once(seed: int) -> None:
     rng = np.random.default_rng(seed)
