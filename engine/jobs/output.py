@@ -93,7 +93,7 @@ class PartWriter:
         with self._removed_if_not_whole():
             if self._writer is None:
                 self._writer = pq.ParquetWriter(
-                    self._file.begun(), table.schema, compression="zstd", **encodings(table.schema)
+                    self._file.begun(), table.schema, compression="zstd", **encodings(table)
                 )
             self._writer.write_table(table)
 

@@ -90,7 +90,7 @@ def _write_lane(path: Path, pieces: list[Piece], files: Files) -> LaneSide:
     try:
         for table in _in_groups(merged(pieces, _SORTED, files)):
             if writer is None:
-                writer = _writer(path, table.schema)
+                writer = _writer(path, table)
                 first = int(table.column("_ts")[0].as_py())
             last = int(table.column("_ts")[-1].as_py())
             rows += table.num_rows
@@ -102,13 +102,13 @@ def _write_lane(path: Path, pieces: list[Piece], files: Files) -> LaneSide:
     return LaneSide(rows, first, last, path.stat().st_size)
 
 
-def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+def _writer(path: Path, first: pa.Table) -> pq.ParquetWriter:
     return pq.ParquetWriter(
         path,
-        schema,
+        first.schema,
         compression="lz4",  # against zstd: less than half the time to read
         write_statistics=[_SORTED[0]],
-        **encodings(schema, _ENCODINGS),
+        **encodings(first, _ENCODINGS),
     )
 
 

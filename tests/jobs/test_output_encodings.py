@@ -40,9 +40,9 @@ def test_rows_of_every_type_come_back(tmp_path: Path) -> None:
     write_file(path, ROWS)
     assert pq.read_table(path).equals(ROWS)
     found = _encodings(path)
-    for name in ("left_row", "a_row", "ts"):
+    for name in ("a_row", "ts", "right.small_row"):
         assert found[name] == {"RLE", "DELTA_BINARY_PACKED"}
-    for name in ("left.of_row", "right.small_row", "left.list.list.element", "importance"):
+    for name in ("left_row", "left.of_row", "left.list.list.element", "importance"):
         assert "RLE_DICTIONARY" in found[name]
 
 
@@ -65,6 +65,8 @@ def test_dictionaries_are_given_up_where_values_differ(tmp_path: Path) -> None:
     rows = pa.table({
         "left_row": np.arange(size), "ts": np.arange(size) // 3, "importance": rng.random(size),
         "weight": np.ones(size), "left.key": rng.integers(0, 100, size).astype(str),
+        "left.id": rng.integers(0, 2**62, 50)[rng.integers(0, 50, size)],
+        "left.size": rng.integers(0, 60_000, size),
     })  # fmt: skip
     path = tmp_path / "rows.parquet"
     writer = PartWriter(path)
@@ -81,6 +83,8 @@ def test_dictionaries_are_given_up_where_values_differ(tmp_path: Path) -> None:
     assert sizes["importance"] < 8.5
     assert sizes["weight"] < 0.01
     assert sizes["left.key"] < 1.1
+    assert sizes["left.id"] < 1.0
+    assert sizes["left.size"] < 2.3
 
 
 def test_small_tables_fill_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
