@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.report.charts import Bars, Chart, Lines, Series
+from peers.winnow_joins import FROM_FILES
 from peers.worker import APPROXIMATE, ENGINES
 from peers.workloads import ARCHIVES, GENERATED
 
@@ -57,7 +58,7 @@ def exact(rows: Sequence[Row]) -> str:
 def approximate(rows: Sequence[Row]) -> str:
     """Return a table of the joins within less, with their recall."""
     lines = [
-        "| workload | within | s | times the exact join's | MiB | recall, outputs | importance |",
+        "| workload | within | s | times the exact join | MiB | recall, outputs | importance |",
         "|---|---|---:|---:|---:|---:|---:|",
     ]
     for name in dict.fromkeys(row["workload"] for row in rows):
@@ -70,7 +71,7 @@ def approximate(rows: Sequence[Row]) -> str:
             worth = f"{row['value'] / ours['value']:.3f}" if ours["value"] else ""
             lines.append(
                 f"| {name if at == 0 else ''} | {row['query']} | {row['seconds']:.3g} | "
-                f"{row['times']:.1f} | {row['mib']:,} | "
+                f"{_times(row, own):.1f} | {row['mib']:,} | "
                 f"{row['outputs'] / max(1, ours['outputs']):.3f} | {worth} |"
             )
     return "\n".join(lines)
@@ -97,26 +98,33 @@ def beside(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
+def _times(row: Row, rows: Sequence[Row]) -> float:
+    """Return how many times the exact join's seconds a row has, from files if that is as well."""
+    exact = next((own["seconds"] for own in rows if own["query"] == FROM_FILES), None)
+    return float(row["times"] if exact is None else row["seconds"] / exact)
+
+
 def recalled(rows: Sequence[Row]) -> str:
     """Return a line a workload: recall of outputs, and of importance, by share; what it takes."""
     rows = [row for row in rows if row["what"] == "count" and "outputs" in row]
     exact = {row["workload"]: row for row in rows if row["who"] == "winnow"}
     less = [row for row in rows if row["who"] == APPROXIMATE and row["workload"] in exact]
-    shares = list(dict.fromkeys(row["query"].partition(" of ")[0] for row in less))
+    within = [row["query"].partition(" of ")[0] for row in less if row["query"] != FROM_FILES]
+    shares = list(dict.fromkeys(within))
     lines = [
-        f"| workload | of the | {' | '.join(shares)} | times the exact join's seconds |",
+        f"| workload | of the | {' | '.join(shares)} | times the exact join |",
         "|---|---|" + "---:|" * (len(shares) + 1),
     ]
     for name in dict.fromkeys(row["workload"] for row in less):
-        own, ours = [row for row in less if row["workload"] == name], exact[name]
-        found = {}
+        all_of, ours = [row for row in less if row["workload"] == name], exact[name]
+        own, found = [row for row in all_of if row["query"] != FROM_FILES], {}
         for row in own:
             worth = f" / {row['value'] / ours['value']:.2f}" if ours["value"] else ""
             recall = row["outputs"] / max(1, ours["outputs"])
             found[row["query"].partition(" of ")[0]] = f"{recall:.2f}{worth}"
-        kind, times = own[0]["query"].rpartition(" ")[2], [row["times"] for row in own]
+        kind, times = own[0]["query"].rpartition(" ")[2], [_times(row, all_of) for row in own]
         cells = " | ".join(found.get(share, "") for share in shares)
-        lines.append(f"| {name} | {kind} | {cells} | {min(times):.0f} to {max(times):.0f} |")
+        lines.append(f"| {name} | {kind} | {cells} | {min(times):.1f} to {max(times):.1f} |")
     return "\n".join(lines)
 
 

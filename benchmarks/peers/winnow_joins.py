@@ -21,6 +21,8 @@ from peers.workloads import Workload
 
 SHARES = (1, 5, 10, 25, 50)
 """Percent of the memory, or of the work where values are joined by a band."""
+FROM_FILES = "exact, from files"
+"""Of two streams what those within the memory are measured by, which read files as well."""
 Answer = tuple[int, float]
 
 
@@ -93,11 +95,11 @@ def queries(work: Workload, threads: int, what: str) -> dict[str, Callable[[], A
     return {"exact": several}
 
 
-def replayed(work: Workload, share: int) -> Answer:
-    """Join two streams within so many percent of the memory, from their files."""
+def replayed(work: Workload, **budget: str) -> Answer:
+    """Join two streams from their files, within a budget or exactly."""
     found = winnow.replay(
         *work.files, on="key", time="ts", importance="importance", window=work.window,
-        memory=f"{share}%", policy="yield", split="pooled", reference="none", count_only=True,
+        count_only=True, **budget,
     ).report["result"]  # fmt: skip
     return int(found["outputs"]), float(found["importance"])
 
@@ -124,6 +126,10 @@ def shares(work: Workload, threads: int, what: str) -> dict[str, Callable[[], An
     if what != "count":
         return {}
     if work.band is None and len(work.files) == 2:
-        return {f"{share} % of the memory": partial(replayed, work, share) for share in SHARES}
+        how = {"policy": "yield", "split": "pooled", "reference": "none"}
+        return {FROM_FILES: partial(replayed, work)} | {
+            f"{share} % of the memory": partial(replayed, work, memory=f"{share}%", **how)
+            for share in SHARES
+        }
     streams = streams_of(work)
     return {f"{share} % of the work": partial(harvested, work, streams, share) for share in SHARES}

@@ -108,9 +108,17 @@ def test_tables_tell_the_fastest_query_and_what_was_stopped(peers: Any) -> None:
         "| W2, count | 50 | 0.25 | 9 |  | 2.0 | > 240 |  |  |",
     ]
     assert tables.recalled(rows).splitlines() == [
-        "| workload | of the | 5 % | times the exact join's seconds |",
+        "| workload | of the | 5 % | times the exact join |",
         "|---|---|---:|---:|",
-        "| W2 | memory | 1.00 / 1.00 | 4 to 4 |",
+        "| W2 | memory | 1.00 / 1.00 | 4.0 to 4.0 |",
+    ]
+    from_files = row(less, "a", query="exact, from files", seconds=0.5, **own, times=2.0)
+    assert tables.recalled([*rows, from_files]).endswith(
+        "| W2 | memory | 1.00 / 1.00 | 2.0 to 2.0 |"
+    )
+    assert tables.approximate([*rows, from_files]).splitlines()[2:] == [
+        "| W2 | 5 % of the memory | 1 | 2.0 | 9 | 1.000 | 1.000 |",
+        "|  | exact, from files | 0.5 | 1.0 | 9 | 1.000 | 1.000 |",
     ]
     every = *peers("workloads").GENERATED, *peers("workloads").ARCHIVES
     assert tables.left_out(rows).splitlines() == [
