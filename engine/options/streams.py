@@ -167,7 +167,7 @@ class Memory(TypedDict, total=False):
         Option(
             "tuples in memory, half of them for each side; bytes such as 64MB, of which a tuple "
             "takes 350; or a percentage of what the exact join needs at its peak, such as 10%; "
-            "without it the join is exact",
+            "a replay without it is exact",
             scope=Scope.SIDE,
         ),
     ]
