@@ -22,6 +22,7 @@ from engine.facts.validity import Cells, change_cells, interval_cells
 from engine.runtime.columns import first_repeated
 from engine.runtime.errors import InputError, chosen
 from engine.runtime.jit import Ints
+from engine.runtime.key_table import first_places
 from engine.runtime.storage.disk import scratch_folder
 
 BAD_ROWS = ("error", "quarantine")
@@ -211,10 +212,9 @@ class _Reading:
         """Return whether equal codes stand for equal values."""
         if not values or is_direct([own.type for own in values]):
             return True
-        order = np.argsort(code, kind="stable")
-        code = code[order]
-        repeats = np.flatnonzero(code[1:] == code[:-1]) + 1
-        return same_rows(values, order[repeats], order[repeats - 1])
+        first = first_places(code)
+        repeats = np.flatnonzero(first != np.arange(code.size))
+        return same_rows(values, repeats, first[repeats])
 
     def _identity(self) -> list[Ints]:
         """Return what facts are told apart by, as numbers: equal if and only if these are."""

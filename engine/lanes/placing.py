@@ -18,7 +18,7 @@ from engine.lanes.column_encoding import OFFSETS, SINGLES, WHOLE, Encoding
 from engine.runtime.device_choice import ASKED_FOR_CPU, ON_CPU, ON_GPU, Wanted, attempt
 from engine.runtime.jit import Floats, Ints, nth
 from engine.runtime.jit import kernel as compiled
-from engine.runtime.key_table import KeyTable
+from engine.runtime.key_table import first_places
 from gpu_kernels.devices import Choice
 
 Lanes = NDArray[np.uint16]
@@ -121,9 +121,6 @@ def in_lanes(values: NDArray[Any], encoding: Encoding, lane: Lanes, counts: Ints
     return out
 
 
-Group = tuple[Any, ...]
-
-
 def first_rows(lane: Lanes, code: Ints) -> Ints:
     """Return for each row the first one of the same lane and code: (n,) int64.
 
@@ -137,17 +134,13 @@ def first_rows(lane: Lanes, code: Ints) -> Ints:
     >>> first_rows(np.array([0, 1, 0, 0, 1], np.uint16), np.array([7, 7, 7, 8, 7])).tolist()
     [0, 1, 0, 3, 1]
     """
-    first = _firsts(code)
+    first = first_places(code)
     if (lane[first] == lane).all():
         return first
-    return _firsts(first * (int(lane.max()) + 1) + lane)
+    return first_places(first * (int(lane.max()) + 1) + lane)
 
 
-def _firsts(values: Ints) -> Ints:
-    ids = KeyTable().intern(values)
-    new = np.ones(ids.size, np.bool_)
-    new[1:] = ids[1:] > np.maximum.accumulate(ids)[:-1]
-    return np.flatnonzero(new)[ids]
+Group = tuple[Any, ...]
 
 
 def distinct_groups(columns: Sequence[pa.Array], rows: int) -> tuple[Ints, tuple[Group, ...]]:

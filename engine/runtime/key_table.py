@@ -225,3 +225,21 @@ class KeyTable:
         self._places = np.zeros(min(high + 1 - self._low, most), np.int32)
         self._places[kept - self._low] = np.arange(1, len(kept) + 1, dtype=np.int32)
         self._table = np.zeros(0, np.int64)
+
+
+def first_places(codes: Ints) -> Ints:
+    """Return where the code of each place is first: (n,) int64. O(n).
+
+    Parameters
+    ----------
+    codes : (n,) int64
+
+    Examples
+    --------
+    >>> first_places(np.array([7, 9, 7, 9])).tolist()
+    [0, 1, 0, 1]
+    """
+    ids = KeyTable().intern(codes)
+    new = np.ones(ids.size, np.bool_)
+    new[1:] = ids[1:] > np.maximum.accumulate(ids)[:-1]
+    return np.flatnonzero(new)[ids]

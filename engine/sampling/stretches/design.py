@@ -20,7 +20,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.stretches.interval import FEWEST
@@ -62,9 +61,7 @@ def chances(sizes: Floats, draws: int, odd: Ints = NONE) -> Floats:
     found = np.zeros(sizes.size)
     rest = sizes > 0
     kept = max(-(-draws // 2), FEWEST)
-    unlike = odd[rest[odd]]
-    if unlike.size > draws - FEWEST:
-        unlike = unlike[: max(draws - kept, 0)]
+    unlike = _chosen(odd[rest[odd]], draws, kept)
     found[unlike] = 1.0
     rest[unlike] = False
     while rest.any():
@@ -75,7 +72,8 @@ def chances(sizes: Floats, draws: int, odd: Ints = NONE) -> Floats:
         share = left * sizes / sizes[rest].sum()
         sure = rest & (share >= 1)
         if not sure.any():
-            sure = _heavy(share, sizes, rest, left - FEWEST, left - kept)
+            large = np.flatnonzero(rest & (share >= LIKELY) & (sizes > LARGE * sizes[rest].mean()))
+            sure[_chosen(large[np.argsort(-sizes[large], kind="stable")], left, kept)] = True
         if not sure.any():
             found[rest] = share[rest]
             break
@@ -84,19 +82,9 @@ def chances(sizes: Floats, draws: int, odd: Ints = NONE) -> Floats:
     return found
 
 
-def _heavy(
-    share: Floats, sizes: Floats, rest: NDArray[np.bool_], all_of: int, most: int
-) -> NDArray[np.bool_]:
-    """Return which slices are likely to be drawn and much larger than others.
-
-    All of them, if these are `all_of` or fewer; else the largest, `most`.
-    """
-    large = np.flatnonzero(rest & (share >= LIKELY) & (sizes > LARGE * sizes[rest].mean()))
-    if large.size > all_of:
-        large = large[np.argsort(-sizes[large], kind="stable")][: max(most, 0)]
-    found = np.zeros_like(rest)
-    found[large] = True
-    return found
+def _chosen(places: Ints, draws: int, kept: int) -> Ints:
+    """Return all places if enough draws are left to chance then, else as many as leave `kept`."""
+    return places if places.size <= draws - FEWEST else places[: max(draws - kept, 0)]
 
 
 class Drawn(NamedTuple):
