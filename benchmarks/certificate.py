@@ -32,8 +32,9 @@ from reproduce.two_way import Point, zipf
 from engine.exact import all_pairs
 from engine.exact.checks import thread_count
 from engine.generate import ImportanceModel
+from engine.optimum.ascent import Ascent
 from engine.optimum.build import build_intervals
-from engine.optimum.certificate import Ascent, certify
+from engine.optimum.certificate import certify
 from engine.optimum.dual import CpuDual
 from engine.optimum.flow import solve_flow
 from engine.optimum.intervals import BOTH, Rows, Sides, Weigh, intervals_of, matches_of_pairs

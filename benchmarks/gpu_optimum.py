@@ -13,7 +13,7 @@ import numpy as np
 from gpu_timing import UnequalError, median_time
 
 from engine.device.optimum import GpuDual
-from engine.optimum.certificate import Ascent
+from engine.optimum.ascent import Ascent
 from engine.optimum.dual import CpuDual
 from engine.optimum.dual_kernels import Dual, Prices
 from engine.optimum.intervals import Intervals

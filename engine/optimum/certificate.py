@@ -5,127 +5,24 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from engine.optimum.ascent import Ascent, Start
 from engine.optimum.dual import CpuDual, margin
 from engine.optimum.dual_kernels import Dual, Prices
 from engine.optimum.intervals import Intervals
 from engine.optimum.repair import Repaired, repair
+from engine.optimum.samples import Backend, Samples, choices_of, parts
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import NONE, Floats, Ints
 from engine.runtime.work import told
 
-HOT = 0.2  # first temperature, in typical values, where tuples have one choice each
-COLD = 0.0005  # last one
-_COOL = 50.0  # rounds after which the temperature is a quarter
-_MOST_GUESSES = 16
-_CLOSE = 1.1  # factor at which the first search ends
-
-
-class Ascent:
-    """Accelerated steps towards the best prices, which minimise a smoothed dual; the best are kept.
-
-    Where every tuple shares itself out over its choices in proportion to
-    ``exp(profit / temperature)`` (staying out is a choice of profit 0) the dual is smooth, and a
-    diagonal matrix that is no less than its Hessian comes with the evaluation: see `Slope.curve`.
-    So each step goes down by the gradient over that diagonal, which no line search has to check,
-    from a point that Nesterov's momentum extrapolates; the momentum is dropped where it points
-    uphill. The temperature falls with the rounds, as ``HOT / (1 + round / 50)**2`` times what a
-    stored tuple typically earns, over the root of the number of choices that a tuple has: the more
-    of them, the more a temperature adds to the dual.
-
-    The Hessian only knows what is near its border at present. A step may therefore move the price
-    of an interval of the length that is usual at its place by no more than some temperatures.
-
-    Measured on P1's set-ups (benchmarks/certificate.py; there plain subgradients and Polyak's are
-    too), real archives and bursts: after 100 rounds the dual is within 0.03 to 0.6 % of the
-    optimum. Prices that are constant over blocks of time, the blocks being halved, are worse at
-    each number of rounds.
-
-    Parameters
-    ----------
-    dual : Dual
-    choices : float
-        Mean number of choices of the tuples that have any.
-
-    Attributes
-    ----------
-    upper : float
-        Certain upper bound of the optimum.
-    prices : (nodes + 1,) float64
-        Running sums of the prices that give it.
-    rounds : int
-        Evaluations so far.
-    """
-
-    def __init__(self, dual: Dual, choices: float) -> None:
-        self._warmth = 1.0 / math.sqrt(max(choices, 1.0))
-        self.dual, self.rounds, self.upper = dual, 0, math.inf
-        tuples, length = dual.cover()
-        self.prices = np.zeros(dual.nodes + 1)
-        shape = np.maximum(1.0 - dual.budget / np.maximum(tuples, 1), 0.0)
-        shape /= np.maximum(length, 1.0)
-        length = np.where(tuples > dual.budget, length, 0.0)
-        self._typical = 0.0
-        self._point = dual.start(length, shape * self._first_guess(shape))
-        self._momentum = 1.0
-
-    def _improves(self, value: float, sums: Prices) -> bool:
-        """Record the bound at some prices, given the first and the last of their running sums."""
-        bound = value + margin(self.dual, sums)
-        better = bound < self.upper
-        self.upper = min(self.upper, bound)
-        return better
-
-    def _first_guess(self, shape: Prices) -> float:
-        """Return the best factor of `shape`, by bisection; record the typical value."""
-        sums = np.concatenate([[0.0], np.cumsum(shape)])
-        low, high, factor = 0.0, math.inf, 0.0
-        best, least = 0.0, math.inf
-        for _ in range(_MOST_GUESSES):
-            cumulative = sums * factor
-            found = self.dual.evaluate(cumulative)
-            self.rounds += 1
-            if self._improves(found.value, cumulative):
-                self.prices[:] = cumulative
-            if found.value < least:
-                best, least = factor, found.value
-                self._typical = found.value / max(int(np.count_nonzero(found.chosen != NONE)), 1)
-            if float(shape @ (found.load - self.dual.budget)) <= 0.0:
-                high = factor
-            else:
-                low = factor
-            if high == 0.0 or (low > 0.0 and high < _CLOSE * low):
-                break
-            factor = math.sqrt(max(low, high / 16.0)) * math.sqrt(high)
-            if math.isinf(high):
-                factor = max(4.0 * low, self._typical)
-        return best
-
-    def step(self) -> None:
-        """Evaluate the dual once and move."""
-        cooled = max(COLD, HOT / (1.0 + self.rounds / _COOL) ** 2)
-        temperature = cooled * self._warmth * self._typical
-        value = self._point.slope(temperature)
-        self.rounds += 1
-        if self._improves(value, self._point.ends()):
-            self.prices[:] = self._point.sums()
-        if self._point.move(temperature) > 0.0:
-            self._momentum = 1.0
-        after = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * self._momentum**2))
-        by, self._momentum = (self._momentum - 1.0) / after, after
-        self._point.carry(by)
-
-
 GAP = 0.01
 SECONDS = 300.0
-_FIRST = 8  # rounds before the first plan
+_FIRST, _NEXT = 8, 24  # rounds before the first plan, and before one that follows those of samples
 _PATIENCE = 1.5  # factor from one plan's rounds to the next one's
-
-Backend = Callable[[Intervals, int, int | None], Dual]
 
 
 class Certificate(NamedTuple):
@@ -194,8 +91,8 @@ def certify(
     seconds : float
         Stop after this time. One plan is made in any case; bounds are valid whenever it ends.
     rounds : int, optional
-        Stop after this many evaluations. What is returned depends on the machine only where
-        `seconds` ends it.
+        Stop after this many evaluations of all tuples. What is returned depends on the machine
+        only where `seconds` ends it.
     threads : int, optional
         All CPUs unless given; the result does not depend on it.
     backend : callable
@@ -222,19 +119,21 @@ def certify(
         prices = _prohibitive(intervals)
         return Certificate(0.0, 0.0, nothing, prices, 0, time.monotonic() - begun)
     dual = backend(intervals, budget, threads)
-    if dual.cover().tuples.max() <= budget:
+    cover = dual.cover()
+    if cover.tuples.max() <= budget:
         chosen, values = _all_of_it(intervals)
         lower, upper = _exact_sum(values)
         free = np.zeros(intervals.nodes + 1)
         return Certificate(lower, upper, chosen, free, 0, time.monotonic() - begun)
-    search = _Rounds(intervals, dual, gap, begun, seconds, rounds)
-    plan = search.run()
+    samples = Samples(intervals, budget, parts(intervals, budget, cover), threads, backend)
+    search = _Rounds(intervals, dual, samples, gap, begun + seconds, rounds)
+    plan, ascent = search.run()
     lower, _ = _exact_sum(intervals.value[plan.chosen[plan.chosen != NONE]])
-    prices, upper = search.ascent.prices, search.ascent.upper
+    prices, upper = ascent.prices, ascent.upper
     if not isinstance(dual, CpuDual):
         prices, upper = _checked(CpuDual(intervals, budget, threads), prices)
     return Certificate(
-        lower, max(lower, upper), plan.chosen, prices, search.ascent.rounds,
+        lower, max(lower, upper), plan.chosen, prices, search.rounds,
         time.monotonic() - begun,
     )  # fmt: skip
 
@@ -258,53 +157,70 @@ class _Rounds:
     """Rounds of the ascent, and plans between them."""
 
     def __init__(
-        self, intervals: Intervals, dual: Dual, gap: float, begun: float, seconds: float,
+        self, intervals: Intervals, dual: Dual, samples: Samples, gap: float, deadline: float,
         rounds: int | None,
     ) -> None:  # fmt: skip
-        self.intervals, self.dual, self.gap = intervals, dual, gap
-        self.deadline = begun + seconds
-        self.rounds = math.inf if rounds is None else rounds
-        some = int(np.count_nonzero(intervals.start[1:] > intervals.start[:-1]))
-        self.ascent = Ascent(dual, len(intervals.end) / max(some, 1))
+        self.intervals, self.dual, self.samples = intervals, dual, samples
+        self.gap, self.deadline = gap, deadline
+        self.most = math.inf if rounds is None else rounds
+        self.ascent: Ascent | None = None
+        self.rounds = 0  # of all ascents
         self.plan = Repaired(-math.inf, np.empty(0, np.int64))
         self.planned_at = math.inf  # the upper bound of the prices of the last plan
-        self.planning = 0.0  # seconds of a plan
+        self.planning = self.step = 0.0  # seconds of a plan, and of a round
 
-    def _replan(self) -> None:
-        if self.ascent.upper == self.planned_at:
+    def _begin(self, start: Start | None) -> Ascent:
+        """Return an ascent from other prices; the best bound so far is kept."""
+        ascent = Ascent(self.dual, choices_of(self.intervals), start)
+        if self.ascent is not None:
+            ascent.keep(self.ascent)
+        self.ascent, self.rounds = ascent, self.rounds + ascent.rounds
+        return ascent
+
+    def _step(self, ascent: Ascent) -> None:
+        begun = time.monotonic()
+        ascent.step()
+        self.rounds += 1
+        self.step = time.monotonic() - begun
+
+    def _replan(self, ascent: Ascent) -> None:
+        if ascent.upper == self.planned_at:
             return
         begun = time.monotonic()
-        plan = repair(self.intervals, self.dual.budget, self.ascent.prices)
+        plan = repair(self.intervals, self.dual.budget, ascent.prices)
         if plan.value > self.plan.value:
             self.plan = plan
-        self.planned_at = self.ascent.upper
+        self.planned_at = ascent.upper
         self.planning = time.monotonic() - begun
 
-    def _tell(self) -> None:
-        gap = 100 * gap_between(self.plan.value, self.ascent.upper)
-        if math.isfinite(gap):
-            told(f"gap {gap:.2g} %, {self.ascent.rounds} rounds")
-        else:
-            told(f"{self.ascent.rounds} rounds")
+    def _is_over(self, ascent: Ascent) -> bool:
+        """Tell how far it is; return whether the gap is closed or time or rounds are over."""
+        gap = gap_between(self.plan.value, ascent.upper)
+        known = f"gap {100 * gap:.2g} %, " if math.isfinite(gap) else ""
+        told(f"{known}{self.rounds} rounds")
+        late = time.monotonic() + self.step + self.planning > self.deadline
+        return gap <= self.gap or late or self.rounds >= self.most
 
-    def _close(self) -> bool:
-        return gap_between(self.plan.value, self.ascent.upper) <= self.gap
+    def run(self) -> tuple[Repaired, Ascent]:
+        """Return the best plan and the ascent, when the gap is closed or time or rounds are over.
 
-    def run(self) -> Repaired:
-        """Return the best plan when the gap is closed or time or rounds are over."""
-        ascent, plan_at, step = self.ascent, float(_FIRST), 0.0
-        begun_at = ascent.rounds
-        while ascent.rounds < self.rounds:
-            now = time.monotonic()
-            if now + step + self.planning > self.deadline:
-                break
-            ascent.step()
-            step = time.monotonic() - now
-            if ascent.rounds - begun_at >= plan_at:
+        First from the prices of samples, each with a plan; the last ascent goes on.
+        """
+        plan_at: float = _FIRST
+        ascent = None
+        for start in self.samples.starts(self.deadline):
+            ascent = self._begin(start)
+            self._step(ascent)
+            self._replan(ascent)
+            if self._is_over(ascent):
+                return self.plan, ascent
+            plan_at = _NEXT
+        ascent = ascent or self._begin(None)
+        begun = self.rounds
+        while not self._is_over(ascent):
+            self._step(ascent)
+            if self.rounds - begun >= plan_at:
                 plan_at *= _PATIENCE
-                self._replan()
-            self._tell()
-            if self._close():
-                return self.plan
-        self._replan()
-        return self.plan
+                self._replan(ascent)
+        self._replan(ascent)
+        return self.plan, ascent

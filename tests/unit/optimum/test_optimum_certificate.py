@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from optimum_cases import contested, random_case
 
 from engine.optimum import dual as dual_module
-from engine.optimum.certificate import Ascent, Certificate, certify
+from engine.optimum.ascent import Ascent
+from engine.optimum.certificate import Certificate, certify
 from engine.optimum.dual import CpuDual, margin
 from engine.optimum.flow import solve_flow
 from engine.optimum.intervals import Intervals, held
