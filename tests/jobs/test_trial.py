@@ -23,7 +23,7 @@ from engine.jobs.sweep.exact_counter import ExactCounter
 from engine.jobs.sweep.task import replay_cells
 from engine.jobs.trial import estimate, run, stretches
 from engine.jobs.trial.advice import advice_of, is_modelled
-from engine.jobs.trial.candidates import POLICIES, Candidate, candidates_of
+from engine.jobs.trial.candidates import COUNTING, POLICIES, Candidate, candidates_of
 from engine.jobs.trial.estimate import Drawn, estimated, exactly
 from engine.jobs.trial.found import (
     FAVOURED,
@@ -383,7 +383,7 @@ def test_what_is_clearly_worse_on_stretches_is_not_replayed_on_everything(
     layout, rows = job.laid_out("10%"), sum(job.lanes.rows)
     (every,) = run_trial(layout, job.lanes).found
     monkeypatch.setattr(run._Rounds, "_everything", False)  # noqa: SLF001 - as of a longer archive
-    trial = run_trial(layout, job.lanes, seed=seed)
+    trial = run_trial(layout, job.lanes, seed=seed, tuples=28 * rows)
     (tried,) = trial.found
     assert trial.exact
     assert trial.stretches >= run.RATHER
@@ -415,7 +415,7 @@ def test_policies_are_replayed_on_everything_then_the_best_with_all_splits(
     close = [one for one in first
              if one.importance_recall.value >= 0.98 * first[0].importance_recall.value]  # fmt: skip
     policies = {one.candidate.policy for one in close[:2]}
-    with_all = {one.candidate for one in every if one.candidate.policy in policies}
+    with_all = {one.candidate for one in every if one.candidate.policy in {*policies, *COUNTING}}
     assert {one.candidate for one in tried} == with_all | {one.candidate for one in first}
     (more,) = run_trial(layout, job.lanes, also=is_modelled).found
     modelled = [one for one in every if is_modelled(one.candidate)]

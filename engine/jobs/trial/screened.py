@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from engine.jobs.trial.candidates import COUNTING
@@ -11,6 +11,7 @@ from engine.jobs.trial.found import FAVOURED, Pair, best_of
 from engine.jobs.trial.layout import TrialLayout
 from engine.jobs.trial.stretches import DRAWS
 from engine.options.budget import POOLED
+from engine.replay.layout import ESTIMATORS
 
 FEW = 3
 """Stretches drawn for the first round, at least, if candidates are tried with one memory."""
@@ -109,19 +110,32 @@ def close(layout: TrialLayout, found: Mapping[int, Pair], measure: str) -> list[
 def others(
     layout: TrialLayout, known: Mapping[int, Pair], measure: str, screen: Screen
 ) -> list[int]:
-    """Return the best of each policy, then the best that counts matches with all estimators.
+    """Return the best of each policy, then those that count matches with all estimators.
 
-    With each memory, the best first. Stretches may have missed what a policy is good for, and were
-    replayed with one estimator.
+    With each memory, the best first, with the estimators that recall most first. Stretches may have
+    missed what a policy is good for, and were replayed with one estimator: that of what is held,
+    which loses keys where memories are small.
     """
     of_policy: dict[tuple[str, int], int] = {}
-    counting: dict[int, int] = {}
+    counting: dict[int, dict[str, int]] = {}
     for cell in sorted(known, key=lambda cell: known[cell].reached(measure).value, reverse=True):
         candidate, memory = layout.places[cell]
         of_policy.setdefault((candidate.policy, memory), cell)
         if candidate.policy in COUNTING:
-            counting.setdefault(memory, cell)
-    return [*of_policy.values(), *with_all(layout, [*counting.values()], screen)]
+            counting.setdefault(memory, {}).setdefault(candidate.policy, cell)
+    by_rank = zip_longest(*(own.values() for own in counting.values()))
+    best = [cell for cell in chain.from_iterable(by_rank) if cell is not None]
+    return [
+        *of_policy.values(),
+        *chain.from_iterable(
+            sorted(
+                with_all(layout, [cell], screen),
+                key=lambda one: ESTIMATORS.index(layout.places[one].candidate.estimator),
+                reverse=True,
+            )
+            for cell in best
+        ),
+    ]
 
 
 def finals(
