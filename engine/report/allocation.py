@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from engine.options.allocate import RECALL
+from engine.policies import POLICIES
 from engine.report import figure_files, figures
 from engine.report.charts import Bars, Chart, Series
 from engine.report.envelope import Report
@@ -55,7 +56,7 @@ def _joins(content: dict[str, Any]) -> Table:
             join["name"],
             f"{join['weight']:g}",
             number(sum(join["exact"]["peak"].values())),
-            join[by] + (", pooled" if join.get("pooled") else ""),
+            _how(join, by),
             *(_quality(join["expected"].get(model), "-") for model in expected),
         )
         for join in content["joins"]
@@ -65,6 +66,16 @@ def _joins(content: dict[str, Any]) -> Table:
         f"{content['metric']} expected of PROP"
     )
     return table_of(("join", "weight", "peak", by, *expected), rows, title, texts=(0, 3))
+
+
+def _how(join: dict[str, Any], by: str) -> str:
+    """Return a join's method; or its policy, whether memory is pooled, and an estimator it has."""
+    if by != "policy":
+        return str(join[by])
+    pooled = ", pooled" if join["pooled"] else ""
+    own = POLICIES.get(join["policy"])
+    estimator = f", {join['estimator']}" if own and own.estimates else ""
+    return f"{join['policy']}{pooled}{estimator}"
 
 
 def _parts(content: dict[str, Any], how: str, title: str) -> Table:
