@@ -76,7 +76,9 @@ def lanes_read(place: Place) -> Iterator[None]:
     """Raise `InputError` where prepared lanes in the block are found to be gone or damaged."""
     try:
         yield
-    except (pa.ArrowException, OSError, ValueError, LookupError, ArithmeticError) as error:
+    except (
+        pa.ArrowException, OSError, ValueError, LookupError, ArithmeticError, AttributeError
+    ) as error:  # fmt: skip
         if isinstance(error, WinnowError):
             raise
         said = str(error).strip().partition("\n")[0] or type(error).__name__
@@ -136,11 +138,12 @@ class _FileRows:
         return self._file.schema_arrow
 
     def spans(self) -> list[Span]:
-        metadata = self._file.metadata
-        ts = metadata.schema.names.index("_ts")
-        groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-        found = [(group.num_rows, group.column(ts).statistics) for group in groups]
-        return [Span(rows, times.min, times.max) for rows, times in found]
+        with lanes_read(self._path):
+            metadata = self._file.metadata
+            ts = metadata.schema.names.index("_ts")
+            groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+            found = [(group.num_rows, group.column(ts).statistics) for group in groups]
+            return [Span(rows, times.min, times.max) for rows, times in found]
 
     def batches(
         self, columns: Sequence[str], *, between: Ticks | None = None, rows: int = READ_ROWS

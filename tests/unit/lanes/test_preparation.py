@@ -634,6 +634,15 @@ def test_damaged_lanes_are_prepared_anew(tmp_path: Path, harm: str) -> None:
     assert [path.name for path in (tmp_path / "cache").iterdir()] == [first.folder.name]
 
 
+@pytest.mark.parametrize("table", [pa.table({"_tt": [1]}), pa.table({"_ts": [1]})])
+def test_a_lane_file_without_times_is_told(tmp_path: Path, table: pa.Table) -> None:
+    """Of whose name or range a byte has changed."""
+    path = tmp_path / "left.parquet"
+    pq.write_table(table, path, write_statistics=False)
+    with MergedFile(path).open() as rows, pytest.raises(InputError, match="removed or damaged"):
+        rows.spans()
+
+
 def test_two_that_prepare_at_once_agree(tmp_path: Path) -> None:
     columns = {"t": [2, 1], "k": ["a", "b"], "i": [1.0, 1.0]}
     pair = (stored(tmp_path, "left", columns), stored(tmp_path, "right", columns))
