@@ -81,20 +81,22 @@ def advice_of(advice: Mapping[str, Any]) -> str:
     >>> second = {"options": "--policy age", "recall": exact | {"value": 0.46}}
     >>> advice = {"measure": "recall", "options": "--policy yield", "by": None, "next": second,
     ...           "candidates": 2, "grid": 2, "stretches": 0, "recall": exact | {"value": 0.45}}
-    >>> print(advice_of(advice).partition("; ")[2])
-    next --policy age, 46.00 % on these only, which may be chance
+    >>> print(advice_of(advice).partition("recall ")[2])
+    45.00 % on these only; --policy age reached 46.00 % on these only, which may be chance
     """
     measure = advice["measure"]
     others = advice.get("other_archives", False)
     source = f" (told by {advice['by']}{', of other archives' if others else ''})"
+    tried = f"{tried_on(advice)}{source if advice['by'] else ''}"
+    second = advice["next"]
+    ahead = second is not None and second[measure]["value"] > advice[measure]["value"]
     said = (
-        f"auto: {advice['options']}, best of {tried_on(advice)}{source if advice['by'] else ''}: "
+        f"auto: {advice['options']}, {'from' if ahead else 'best of'} {tried}: "
         f"{NAMES[measure]} {predicted(advice[measure])}{' there' if others else ''}"
     )
-    second = advice["next"]
-    if second is not None:
+    if ahead:
+        said += f"; {second['options']} reached {predicted(second[measure])}, which may be chance"
+    elif second is not None:
         said += f"; next {second['options']}, {predicted(second[measure])}"
-        if second[measure]["value"] > advice[measure]["value"]:
-            said += ", which may be chance"
     doubtful = doubt(advice)
     return said if doubtful is None else f"{said}; {doubtful}"
