@@ -41,7 +41,7 @@ _PACKED = (".gz", ".bz2", ".zst", ".lz4")
 """Endings of text that is compressed, behind its own."""
 _BLOCK = 1 << 22
 _BEGIN = 1 << 16
-"""Bytes by which the dialect of CSV is told."""
+"""Bytes by which the dialect of CSV is told, and what begins with null."""
 _DELIMITERS = ",;\t|"
 _QUOTED = re.compile(r'"[^"]*"')
 
@@ -216,6 +216,7 @@ class _Batches:
         self._all = ExitStack()
         with ExitStack() as opening:
             if format_of(path) == "json":
+                _no_null_first(path)
                 file = opening.enter_context(reading.text_file(path))
                 self._batches, found = _json(file, types, strict=strict)
             else:
@@ -236,6 +237,13 @@ class _Batches:
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for batch in self._batches:
             yield batch.select(self.schema.names).cast(self.schema)
+
+
+def _no_null_first(path: str) -> None:
+    """Raise if a JSON file begins with null, which ends the process in Arrow's reader."""
+    with reading.text_file(path) as file:
+        if bytes(file.read(_BEGIN)).lstrip().startswith(b"null"):
+            raise pa.ArrowInvalid("null in row 0 is no object")
 
 
 def _json(

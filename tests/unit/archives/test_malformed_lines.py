@@ -141,6 +141,7 @@ def test_a_quote_that_is_not_closed_hides_no_rows(tmp_path: Path, end: str) -> N
         ),
         ("a.csv", b"t,k,gr\xf6\xdfe\n1,1,1\n", "has column names that are not in UTF-8: convert"),
         ("a.jsonl", b'[\n{"t": 1, "k": 1},\n{"t": 2, "k": 1}\n]\n', "holds an array: write each"),
+        ("a.jsonl", b'\n null\n{"t": 1, "k": 1}\n', "(null in row 0 is no object): correct it"),
         ("a.jsonl", b"t,k\n1,1\n", "cannot be read as JSON with an object on each line"),
     ],
 )
