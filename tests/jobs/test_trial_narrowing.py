@@ -39,7 +39,7 @@ def test_what_is_clear_costs_little(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     job = opened(bursty(tmp_path, 40_000), window=30)
     rows = sum(job.lanes.rows)
     found = run_trial(job.laid_out("20%"), job.lanes, tuples=4 * rows)
-    assert found.replayed < 2 * rows
+    assert found.replayed < 2.5 * rows
     best, *_ = found.found[0]
     recall = best.importance_recall
     assert recall.high - recall.low < 0.2

@@ -39,3 +39,26 @@ def test_every_policy_that_counts_is_tried_with_all_estimators_the_best_first(
         ]  # fmt: skip
     policies = [place.candidate.policy for place in tried]
     assert policies == sorted(policies, key=by_policy.index)  # of all memories together
+
+
+@pytest.mark.parametrize("memories", [("10%",), ("1%", "5%", "25%")])
+def test_the_first_round_has_all_estimators_if_they_can_be_afforded(
+    tmp_path: Path, memories: tuple[str, ...]
+) -> None:
+    """Where memories are small, what is held alone misjudges the policies that count matches."""
+    layout = opened(bursty(tmp_path, 2_000), window=60).laid_out(*memories)
+    found = screens(layout)
+    everything = {*range(len(layout.places))}
+    assert {*found[0].cells} == everything
+    for screen in found:
+        own = [layout.places[cell] for cell in screen.cells]
+        kinds = {(place.candidate, place.memory) for place in own}
+        estimators = {place.candidate.estimator for place in own}
+        assert len(kinds) == len(own)
+        assert {place.candidate.policy for place in own} == {*POLICIES}
+        if estimators != {"memory"}:
+            assert estimators == {"memory", "window", "history"}
+    sizes = [len(screen.cells) for screen in found]
+    if len(memories) == 1:
+        assert sizes == sorted(sizes, reverse=True)
+    assert found[-1].least <= found[0].least

@@ -43,7 +43,7 @@ TUPLES = 10_000_000
 `stretches.FEWEST`."""
 TUPLES_A_ROW = 4
 """The same for each tuple of the archives, with all memories."""
-SCREENING = 2
+SCREENING = 4
 """Tuples for each of the archives' that the first round has with each memory, at most, where the
 last can replay two on everything."""
 LEAST = 8
@@ -91,8 +91,8 @@ def run_trial(
     (successive halving), and where it allows that the last ones replay on everything: on short
     stretches chance chooses.
 
-    The first round replays the candidates with one estimator on a few stretches, drawn
-    systematically with probability by their work; with one of several memories where they would
+    The first round replays the candidates on a few stretches, drawn systematically with
+    probability by their work; with one estimator or one of several memories where they would
     be too few, and then with one split a policy; or that on everything. Then those that it does
     not find clearly worse than the best are replayed on everything, and the best of them with all
     estimators, splits and memories. Where even two take too much, what may be best is replayed on

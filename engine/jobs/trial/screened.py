@@ -35,8 +35,9 @@ class Screen(NamedTuple):
 def screens(layout: TrialLayout) -> list[Screen]:
     """Return what the first round may replay, what takes most first.
 
-    One estimator with every policy, split and memory; or else with one memory; or else with one
-    split as well, the pooled one if a policy has it.
+    Everything; or else one estimator with every policy, split and memory. The same with one memory;
+    or else with one split as well, the pooled one if a policy has it. An estimator that goes by
+    what is held misjudges the policies where memories are small, and so one alone does.
     """
     first: dict[tuple[str, str, int], int] = {}
     for cell, (candidate, memory) in enumerate(layout.places):
@@ -49,8 +50,11 @@ def screens(layout: TrialLayout) -> list[Screen]:
         candidate = layout.places[cell].candidate
         if candidate.policy not in by_policy or candidate.split == str(POOLED):
             by_policy[candidate.policy] = cell
-    several = [Screen(list(first.values()), DRAWS)] if len(memories) > 1 else []
-    return [*several, Screen(one, FEW), Screen(list(by_policy.values()), 1)]
+    every = range(len(layout.places))
+    found = [Screen([at for at in every if layout.places[at].memory == middle], FEW)]
+    if len(memories) > 1:
+        found = [Screen([*every], FEW), Screen([*first.values()], DRAWS), *found]
+    return [*found, Screen(one, FEW), Screen([*by_policy.values()], 1)]
 
 
 def memories_of(layout: TrialLayout, cells: Collection[int]) -> list[int]:
