@@ -59,17 +59,20 @@ def parts(intervals: Intervals, budget: int, cover: Cover) -> list[int]:
 def thinned(intervals: Intervals, part: int) -> Intervals:
     """Return one of every `part` tuples, on a line with one of as many nodes.
 
-    O(tuples) time, of which most are ordered within a few hundred or thousand.
+    Of a tuple's choices that end at one of its nodes the longest is kept. O(tuples) time, of which
+    most are ordered within a few hundred or thousand.
     """
     drawn = _drawn(intervals, part)
     first, size = intervals.start[drawn], intervals.start[drawn + 1] - intervals.start[drawn]
-    start = np.zeros(drawn.size + 1, np.int64)
-    np.cumsum(size, out=start[1:])
-    at = np.repeat(first - start[:-1], size) + np.arange(start[-1])
-    nodes = -(-intervals.nodes // part)
+    after = np.cumsum(size)
+    at = np.repeat(first - after + size, size) + np.arange(size.sum())
     begin = intervals.begin[drawn] // np.int32(part)
     end = np.maximum(intervals.end[at] // np.int32(part), np.repeat(begin, size) + np.int32(1))
-    return Intervals(nodes, begin, start, end, intervals.value[at], intervals.until[at])
+    longest = np.append(end[1:] != end[:-1], True)
+    longest[after - 1] = True
+    start = np.concatenate([[0], np.cumsum(longest)[after - 1]])
+    at, nodes = at[longest], -(-intervals.nodes // part)
+    return Intervals(nodes, begin, start, end[longest], intervals.value[at], intervals.until[at])
 
 
 def _drawn(intervals: Intervals, part: int) -> Ints:

@@ -58,12 +58,17 @@ def test_a_sample_has_tuples_of_all_times_and_worths(part: int) -> None:
     assert few.end.max() <= few.nodes
     owner = np.repeat(np.arange(few.begin.size), np.diff(few.start))
     assert (few.end > few.begin[owner]).all()
+    assert (np.diff(few.end)[np.diff(owner) == 0] > 0).all()
     values = {float(of(intervals, i)[-1]): i for i in some}  # no two are alike
     own = np.array([values[float(of(few, j)[-1])] for j in range(few.begin.size)])
     np.testing.assert_array_equal(few.begin, intervals.begin[own] // part)
     assert (np.diff(own) > 0).all()
     for j in range(0, own.size, 97):
-        np.testing.assert_array_equal(of(few, j), of(intervals, int(own[j])))
+        i = int(own[j])
+        ends = intervals.end[intervals.start[i] : intervals.start[i + 1]] // part
+        longest = {max(int(end), few.begin[j] + 1): v for end, v in zip(ends, of(intervals, i))}  # noqa: B905
+        np.testing.assert_array_equal(of(few, j), [*longest.values()])
+        np.testing.assert_array_equal(few.end[few.start[j] : few.start[j + 1]], [*longest])
     last = intervals.start[some + 1] - 1
     earned = intervals.value[last] / (intervals.end[last] - intervals.begin[some])
     mine = np.isin(some, own)
