@@ -14,7 +14,7 @@ import numpy as np
 from engine.facts.relation import Facts
 from engine.optimum import states
 from engine.optimum.build import build_intervals, pairs_of
-from engine.optimum.certificate import Certificate, certify
+from engine.optimum.certificate import Backend, Certificate, certify
 from engine.optimum.dual import CpuDual
 from engine.optimum.facts import fact_pairs
 from engine.optimum.flow import OutOfTimeError, solve_flow
@@ -28,7 +28,6 @@ from engine.optimum.intervals import (
     places_of,
 )
 from engine.optimum.retained import OutputTotals, Realised, Retained, realised, until_of
-from engine.optimum.samples import Backend
 from engine.optimum.settings import Effort, Objective
 from engine.runtime.jit import Ints
 from engine.runtime.streams import LEFT, RIGHT, StreamBatch

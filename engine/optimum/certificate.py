@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from engine.optimum.dual import CpuDual, margin
 from engine.optimum.dual_kernels import Dual, Prices
 from engine.optimum.intervals import Intervals
 from engine.optimum.repair import Repaired, repair
-from engine.optimum.samples import Backend, Samples, choices_of, parts
+from engine.optimum.samples import Samples, choices_of, parts
 from engine.runtime.errors import SpecError
 from engine.runtime.jit import NONE, Floats, Ints
 from engine.runtime.work import told
@@ -23,6 +24,9 @@ GAP = 0.01
 SECONDS = 300.0
 _FIRST, _NEXT = 8, 24  # rounds before the first plan, and before one that follows those of samples
 _PATIENCE = 1.5  # factor from one plan's rounds to the next one's
+
+Backend = Callable[[Intervals, int, int | None], Dual]
+"""Makes the dual of (intervals, budget, threads)."""
 
 
 class Certificate(NamedTuple):
@@ -125,7 +129,7 @@ def certify(
         lower, upper = _exact_sum(values)
         free = np.zeros(intervals.nodes + 1)
         return Certificate(lower, upper, chosen, free, 0, time.monotonic() - begun)
-    samples = Samples(intervals, budget, parts(intervals, budget, cover), threads, backend)
+    samples = Samples(intervals, budget, parts(intervals, budget, cover), threads)
     search = _Rounds(intervals, dual, samples, gap, begun + seconds, rounds)
     plan, ascent = search.run()
     lower, _ = _exact_sum(intervals.value[plan.chosen[plan.chosen != NONE]])

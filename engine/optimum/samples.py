@@ -13,18 +13,16 @@ tuples: hence `SLOTS`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from engine.optimum.ascent import Ascent, Start
-from engine.optimum.dual_kernels import Cover, Dual, Prices
+from engine.optimum.dual import CpuDual
+from engine.optimum.dual_kernels import Cover, Prices
 from engine.optimum.intervals import Intervals
 from engine.runtime.jit import Ints
-
-Backend = Callable[[Intervals, int, int | None], Dual]
-"""Makes the dual of (intervals, budget, threads)."""
 
 ROUNDS = {64: (200,), 16: (200, 600), 4: (50, 200)}
 """Of how many tuples one is drawn, sample by sample, and the rounds after which all tuples try its
@@ -112,14 +110,16 @@ def choices_of(intervals: Intervals) -> float:
 
 
 class Samples(NamedTuple):
-    """Samples of the tuples of one memory, of which each has more than the one before it."""
+    """Samples of the tuples of one memory, of which each has more than the one before it.
+
+    They are few enough for the CPU, so that all devices begin from the same prices.
+    """
 
     intervals: Intervals
     budget: int
     parts: Sequence[int]
     """Of how many tuples one is drawn."""
     threads: int | None
-    backend: Backend
 
     def starts(self, deadline: float) -> Iterator[Start]:
         """Yield the prices that samples give, better and better, for an ascent of all tuples.
@@ -132,7 +132,7 @@ class Samples(NamedTuple):
         start, before = None, 1
         for part in self.parts:
             few = thinned(self.intervals, part)
-            dual = self.backend(few, round(self.budget / part), self.threads)
+            dual = CpuDual(few, max(1, round(self.budget / part)), self.threads)
             if start is not None:
                 start = start._replace(sums=spread(start.sums, few.nodes, part / before))
             ascent, before = Ascent(dual, choices_of(few), start), part

@@ -15,10 +15,10 @@ from engine.jobs.retention import write_retained
 from engine.lanes.reader import LaneFiles
 from engine.optimum.bound import BoundSettings, Budget, LaneBound, bound_lane
 from engine.optimum.build import pairs_of
+from engine.optimum.certificate import Backend
 from engine.optimum.dual import CpuDual
 from engine.optimum.facts import fact_pairs
 from engine.optimum.retained import Retained, states_text
-from engine.optimum.samples import Backend
 from engine.optimum.settings import Effort, Objective
 from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.runtime.device_choice import ASKED_FOR_CPU, ON_CPU, ON_GPU, Wanted, attempt

@@ -11,6 +11,7 @@ import pytest
 from places import BENCHMARKS
 
 from engine.device.optimum import GpuDual, dual_on
+from engine.optimum import samples
 from engine.optimum.certificate import certify
 from engine.optimum.dual import CpuDual
 from engine.optimum.intervals import Intervals, Matches, intervals_of, woven
@@ -233,10 +234,14 @@ def test_prices_of_any_size_keep_their_digits() -> None:
         np.testing.assert_allclose(point.sums(), exact, rtol=1e-14)
 
 
+@pytest.mark.parametrize("sampled", [False, True], ids=["", "from samples"])
 @pytest.mark.parametrize("both", [False, True], ids=["a side", "both sides"])
 def test_a_certificate_is_the_cpus_but_for_last_digits(
-    monkeypatch: pytest.MonkeyPatch, both: bool
+    monkeypatch: pytest.MonkeyPatch, both: bool, sampled: bool
 ) -> None:
+    if sampled:
+        for least in ("SLOTS", "TUPLES", "STRETCHES"):
+            monkeypatch.setattr(samples, least, 0.2)
     for module in (on_device, steps):
         monkeypatch.setattr(module, "THREADS", 32)
         monkeypatch.setattr(module, "launch_of", lambda *_: (1, 0))
@@ -247,8 +252,9 @@ def test_a_certificate_is_the_cpus_but_for_last_digits(
     ]
     cpu, gpu = made
     assert gpu.rounds == cpu.rounds == 22
-    assert gpu.upper == pytest.approx(cpu.upper, rel=1e-6)
-    np.testing.assert_allclose(gpu.prices, cpu.prices, rtol=1e-4)
+    near = 1e-2 if sampled else 1e-4  # colder from the first round on
+    assert gpu.upper == pytest.approx(cpu.upper, rel=near if sampled else 1e-6)
+    np.testing.assert_allclose(gpu.prices, cpu.prices, rtol=near)
     assert 0.0 < gpu.lower <= gpu.upper
 
 
