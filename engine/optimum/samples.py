@@ -5,9 +5,9 @@ few are enough: beside each other in time and in what they earn for a stretch, o
 or 64) tuples one is drawn. As many nodes of the line make up one. So a step costs a quarter (or
 less), and the prices, spread over the whole line, are where the ascent of all tuples begins.
 
-Measured on two streams of 3M tuples: after the time of 13 evaluations the dual is
-where it would else be after 140. Where the sample's memory is small, its prices follow its chance
-tuples: hence `SLOTS`.
+Measured on two streams of 3M tuples: after the time of 13 evaluations the dual is where it would
+else be after 140. Where a sample's memory is small, its prices follow the tuples that chance drew:
+hence `SLOTS`.
 """
 
 from __future__ import annotations

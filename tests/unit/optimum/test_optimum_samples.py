@@ -66,7 +66,10 @@ def test_a_sample_has_tuples_of_all_times_and_worths(part: int) -> None:
     for j in range(0, own.size, 97):
         i = int(own[j])
         ends = intervals.end[intervals.start[i] : intervals.start[i + 1]] // part
-        longest = {max(int(end), few.begin[j] + 1): v for end, v in zip(ends, of(intervals, i))}  # noqa: B905
+        longest = {
+            max(int(end), few.begin[j] + 1): v
+            for end, v in zip(ends, of(intervals, i), strict=True)
+        }
         np.testing.assert_array_equal(of(few, j), [*longest.values()])
         np.testing.assert_array_equal(few.end[few.start[j] : few.start[j + 1]], [*longest])
     last = intervals.start[some + 1] - 1
