@@ -20,6 +20,8 @@ from engine.sampling.stretches.answers import Answer
 from engine.sampling.stretches.foreseen import allowing
 from engine.sampling.stretches.interval import Cell, answer
 from engine.sampling.stretches.lead_in import LeftOver, left_over, with_left_over
+from engine.sampling.stretches.load import SHARE
+from engine.sampling.stretches.measures import leaning
 from engine.sampling.stretches.needed import Anticipated, Entries, Places, Sampled
 from engine.sampling.stretches.pooled import pooled
 from engine.sampling.stretches.units import unit_of
@@ -71,6 +73,11 @@ class Replaying(Estimating):
 
     replays: ReplaySlices
     """The plan."""
+
+    def spread(self, worth: Floats) -> Floats:
+        """Return the sizes by which slices are drawn: more of those whose load is unlike."""
+        uneven = self.replays.uneven
+        return worth if uneven is None else leaning(worth, uneven, SHARE)
 
     def estimates(self, own: Seen, earlier: Sequence[Sequence[Earlier]]) -> list[Recalls]:
         """Return the estimates of all cells, as one."""

@@ -52,6 +52,9 @@ class ReplaySlices(Slices):
     """Tasks at once, which share this machine's memory."""
     begin: int
     """First tick of the lanes."""
+    uneven: Floats | None
+    """How unlike the others' a slice's load is, (slices,) float64; None if all are about alike, or
+    it is not known."""
 
     work = staticmethod(replay_slice)
 

@@ -109,7 +109,7 @@ def _plan(
     return LaneSlices(
         edges, known, tuple(lanes.files), tuple(tuple(own) for own in layout.cells),
         tuple(exact.values()), seed,
-        executor.slots or executor.threads, span[0], before,
+        executor.slots or executor.threads, span[0], None, before,
     )  # fmt: skip
 
 

@@ -122,15 +122,7 @@ class Measures(NamedTuple):
         Few of them can make most of a sum: left to the same chance as others, those that were not
         drawn leave no trace in a sample.
         """
-        if self.values is None:
-            return sizes
-        large = sizes * self.values
-        total = large.sum()
-        if not total:
-            return sizes
-        share = VALUED[self.counted]
-        found: Floats = (1 - share) * sizes + share * (sizes.sum() / total) * large
-        return found
+        return sizes if self.values is None else leaning(sizes, self.values, VALUED[self.counted])
 
     def shares(self, places: Ints, chance: Floats, totals: Floats) -> Floats:
         """Return the shares with which estimates should vary least: (3,) float64.
@@ -155,6 +147,22 @@ class Measures(NamedTuple):
             if np.isfinite(squares).all() and squares.min() > 0:
                 best += squares / squares.min()
         return SHARES[best.argmin()] if best.any() else self.first
+
+
+def leaning(sizes: Floats, weights: Floats, share: float) -> Floats:
+    """Return sizes of which a share goes by weights of them, of 0 or more: (slices,) float64.
+
+    Examples
+    --------
+    >>> leaning(np.array([6.0, 2.0, 0.0]), np.array([0.0, 1.0, 1.0]), 0.25).tolist()
+    [4.5, 3.5, 0.0]
+    """
+    large = sizes * weights
+    total = large.sum()
+    if not total:
+        return sizes
+    found: Floats = (1 - share) * sizes + share * (sizes.sum() / total) * large
+    return found
 
 
 def evened(sizes: Floats, windows: Sequence[tuple[int, int]]) -> Floats:
@@ -223,12 +231,7 @@ def measures_of(
     least : bool
         Whether of several columns an output has the least.
     """
-    begin, gap = edges[:-1, None], np.diff(edges)[:, None]
-    parts = int(np.clip(2 * int(gap.max()) // (min(windows) + 1), *_PARTS))
-    at = np.arange(parts + 1)
-    borders = begin + fractions(gap, at, np.full_like(at, parts))
-    own = [np.diff(spread.before(borders), axis=1) for spread in spreads]
-    held = [_held(own, borders, window) for own, window in zip(spreads, windows, strict=True)]
+    borders, own, held = in_parts(edges, spreads, windows)
     tuples = np.sum(own, axis=0).sum(axis=1)
     tuples[tuples < 1e-9 * tuples.mean()] = 0.0  # what rounding left
     pairs = _pairs(own, held) * (tuples > 0)
@@ -256,6 +259,24 @@ def measures_of(
     tuples /= max(tuples.sum(), _LITTLE)
     found = [part / part.sum() if part.any() else tuples for part in (pairs, alike)]
     return Measures(found[0], tuples, found[1], values=values, levels=level)
+
+
+def in_parts(
+    edges: Ints, spreads: Sequence[Spread], windows: Sequence[int]
+) -> tuple[Ints, list[Floats], list[Floats]]:
+    """Return parts of slices: borders, and by stream what arrives and what is unexpired in each.
+
+    Returns
+    -------
+    (slices, parts + 1) int64, then by stream (slices, parts) float64 twice
+    """
+    begin, gap = edges[:-1, None], np.diff(edges)[:, None]
+    parts = int(np.clip(2 * int(gap.max()) // (min(windows) + 1), *_PARTS))
+    at = np.arange(parts + 1)
+    borders = begin + fractions(gap, at, np.full_like(at, parts))
+    own = [np.diff(spread.before(borders), axis=1) for spread in spreads]
+    held = [_held(one, borders, window) for one, window in zip(spreads, windows, strict=True)]
+    return borders, own, held
 
 
 def _held(spread: Spread, borders: Ints, window: int) -> Floats:
