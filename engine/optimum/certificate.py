@@ -167,18 +167,17 @@ class _Rounds:
         self.intervals, self.dual, self.samples = intervals, dual, samples
         self.gap, self.deadline = gap, deadline
         self.most = math.inf if rounds is None else rounds
-        self.ascent: Ascent | None = None
         self.rounds = 0  # of all ascents
         self.plan = Repaired(-math.inf, np.empty(0, np.int64))
         self.planned_at = math.inf  # the upper bound of the prices of the last plan
         self.planning = self.step = 0.0  # seconds of a plan, and of a round
 
-    def _begin(self, start: Start | None) -> Ascent:
-        """Return an ascent from other prices; the best bound so far is kept."""
+    def _begin(self, start: Start | None, before: Ascent | None = None) -> Ascent:
+        """Return an ascent from other prices; the best bound of the one before is kept."""
         ascent = Ascent(self.dual, choices_of(self.intervals), start)
-        if self.ascent is not None:
-            ascent.keep(self.ascent)
-        self.ascent, self.rounds = ascent, self.rounds + ascent.rounds
+        if before is not None:
+            ascent.keep(before)
+        self.rounds += ascent.rounds
         return ascent
 
     def _step(self, ascent: Ascent) -> None:
@@ -213,7 +212,7 @@ class _Rounds:
         plan_at: float = _FIRST
         ascent = None
         for start in self.samples.starts(self.deadline):
-            ascent = self._begin(start)
+            ascent = self._begin(start, ascent)
             self._step(ascent)
             self._replan(ascent)
             if self._is_over(ascent):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from engine.archives.stretches import RowGroups
 from engine.jobs.age_curves import Curves, curves_given
 from engine.jobs.estimate.decide import Outcome
 from engine.jobs.estimate.draw import Joins
@@ -25,10 +23,9 @@ from engine.jobs.estimate.report import (
     time_table,
     until,
 )
-from engine.jobs.estimate.sliced import groups_of, sliced
+from engine.jobs.estimate.sliced import groups_of, sliced, spread_of
 from engine.jobs.estimate.unprepared import archive_lane
 from engine.jobs.frame import Archives, open_job
-from engine.jobs.sweep.cells import Cell
 from engine.jobs.trial.layout import cells_of
 from engine.jobs.trial.lead_in import loses_keys
 from engine.lanes.facts import FactRelation
@@ -37,8 +34,6 @@ from engine.options.budget import EXPECTED, POOLED
 from engine.options.estimate import EstimateOptions
 from engine.report.envelope import memory_report, plain_parameters, window_report
 from engine.runtime.executors import Stages
-from engine.runtime.jit import Floats, Ints
-from engine.sampling.stretches import density
 from engine.sampling.stretches.answers import Answer
 from engine.sampling.stretches.load import unevenness
 
@@ -90,21 +85,15 @@ def plan_of(
     given: Curves = curves_given(settings) if base.policy == "age" else (None, None)
     cells, *_ = cells_of([base], archives, lane, given=given)
     threads = stages.executor.slots or stages.executor.threads
-    uneven = _unevenness(edges, groups, windows, cells[0][0]) if measures.pairs.any() else None
+    cell, uneven = cells[0][0], None
+    if measures.pairs.any():
+        spreads, pooled = spread_of(groups)[1], cell.settings.pooled
+        uneven = unevenness(edges, spreads, windows, cell.budget, pooled=pooled)
     plan = ArchiveSlices(
         edges, measures, tuple(lane.files), tuple(tuple(own) for own in cells),
         (settings,), base.seed, threads, begin, uneven, groups,
     )  # fmt: skip
     return plan, archives
-
-
-def _unevenness(
-    edges: Ints, groups: Sequence[RowGroups], windows: Sequence[int], cell: Cell
-) -> Floats | None:
-    """Return how unlike the others' the load of each slice is; None if all are about alike."""
-    parts = [density.stepped(own.low, own.high, own.rows) for own in groups]
-    spreads = [density.spread_of(own.low, own.high, own.rows) for own in parts]
-    return unevenness(edges, spreads, windows, cell.budget, pooled=cell.settings.pooled)
 
 
 def table_of(own: Answer, slices: int) -> pa.Table:

@@ -170,8 +170,7 @@ def sliced(
         edges = slices.cut(span, span[1] - span[0] + 1, panes)
         none = np.zeros(edges.size - 1)
         return edges, Measures(none, none, none)
-    parts = [density.stepped(own.low, own.high, own.rows) for own in groups]
-    spreads = [density.spread_of(own.low, own.high, own.rows) for own in parts]
+    parts, spreads = spread_of(groups)
 
     def length(begin: int, end: int) -> int:
         group = _length(groups, begin, end)
@@ -204,6 +203,14 @@ def sliced(
     valued, levels = weighed(density.magnitudes), weighed(density.levels)
     known = measures_of(edges, spreads, windows, weighted, valued, levels, least=least)
     return edges, known
+
+
+def spread_of(
+    groups: Sequence[RowGroups],
+) -> tuple[list[density.Pieces], list[density.Spread]]:
+    """Return the tuples of streams by time, as their footers tell: in pieces, and added up."""
+    parts = [density.stepped(own.low, own.high, own.rows) for own in groups]
+    return parts, [density.spread_of(own.low, own.high, own.rows) for own in parts]
 
 
 def groups_of(
