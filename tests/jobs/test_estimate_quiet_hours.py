@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import winnow
+from engine.jobs.estimate import sweep
+from engine.jobs.estimate.replays import LaneSlices
 
 DAY, DAYS, HOURS = 4_800, 25, 24
 QUIET, BUSY = 1, 12
@@ -39,3 +42,25 @@ def test_intervals_of_few_slices_hold(tmp_path: Path) -> None:
         assert one["no_interval"] is None
         held += one["low"] <= recall <= one["high"]
     assert held >= 27  # samples of busy hours alone would look precise
+
+
+def test_a_sweep_draws_quiet_hours_more_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = archive(tmp_path / "left.parquet", 1), archive(tmp_path / "right.parquet", 2)
+    plans, plan = [], sweep._plan  # noqa: SLF001
+
+    def kept(*given: Any) -> LaneSlices:
+        plans.append(plan(*given))
+        return plans[-1]
+
+    monkeypatch.setattr(sweep, "_plan", kept)
+    winnow.sweep(
+        *pair, on="key", time="ts", windows=30, memory="20%,90%", policies="simp,prob",
+        splits="even,pooled", estimators="memory", lanes="3", within="4%", cache=tmp_path / "cache",
+    )  # fmt: skip
+    [found] = plans
+    assert found.uneven is not None
+    first, quiet = found.edges[:-1] % DAY, DAY // 4
+    all_quiet = first + np.diff(found.edges) <= quiet
+    assert found.uneven[all_quiet].min() > 3 * np.median(found.uneven[first >= quiet])

@@ -35,7 +35,7 @@ from engine.options.estimate import EstimateOptions
 from engine.report.envelope import memory_report, plain_parameters, window_report
 from engine.runtime.executors import Stages
 from engine.sampling.stretches.answers import Answer
-from engine.sampling.stretches.load import unevenness
+from engine.sampling.stretches.load import Held, unevenness
 
 
 def estimate_replay(options: EstimateOptions, stages: Stages) -> Estimation:
@@ -87,8 +87,8 @@ def plan_of(
     threads = stages.executor.slots or stages.executor.threads
     cell, uneven = cells[0][0], None
     if measures.pairs.any():
-        spreads, pooled = spread_of(groups)[1], cell.settings.pooled
-        uneven = unevenness(edges, spreads, windows, cell.budget, pooled=pooled)
+        held = Held(windows, cell.budget, cell.settings.pooled)
+        uneven = unevenness(edges, spread_of(groups)[1], [held])
     plan = ArchiveSlices(
         edges, measures, tuple(lane.files), tuple(tuple(own) for own in cells),
         (settings,), base.seed, threads, begin, uneven, groups,

@@ -29,6 +29,7 @@ from engine.runtime.executors import Executor, Progress
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.stretches import density, slices
 from engine.sampling.stretches.answers import Answer
+from engine.sampling.stretches.load import Held, unevenness
 from engine.sampling.stretches.measures import measures_of
 from gpu_kernels.devices import Choice
 
@@ -106,11 +107,22 @@ def _plan(
     known = measures_of(edges, (spreads[0], spreads[1]), (longest, longest))
     executor = lanes.stages.executor
     before: Floats = spreads[0].before(edges) + spreads[1].before(edges)
+    memories = [
+        Held(one.windows, budget, one.settings.pooled)
+        for one, budget in zip(layout.cells[0], _budgets(layout), strict=True)
+    ]
     return LaneSlices(
         edges, known, tuple(lanes.files), tuple(tuple(own) for own in layout.cells),
         tuple(exact.values()), seed,
-        executor.slots or executor.threads, span[0], None, before,
+        executor.slots or executor.threads, span[0],
+        unevenness(edges, spreads, memories), before,
     )  # fmt: skip
+
+
+def _budgets(layout: Layout) -> list[tuple[int, int]]:
+    """Return the tuples of left and right that a cell holds in all lanes, cell by cell."""
+    found = np.sum([[one.budget for one in own] for own in layout.cells], axis=0)
+    return [(left, right) for left, right in found.tolist()]
 
 
 def _finer(edges: Ints) -> Ints:

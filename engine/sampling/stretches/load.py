@@ -7,7 +7,8 @@ their recall is unlike that of all others. So slices are drawn more often the mo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,46 +22,62 @@ _LEAST = 0.005
 """Mean distance of recalls that is told, at least."""
 
 
-def unevenness(
-    edges: Ints,
-    spreads: Sequence[Spread],
-    windows: Sequence[int],
-    budgets: tuple[int, int],
-    *,
-    pooled: bool,
-) -> Floats | None:
-    """Return how far from that of all the part of its pairs is that a memory would hold by chance.
+class Held(NamedTuple):
+    """A memory, and what of both streams it may hold."""
+
+    windows: tuple[int, int]
+    """Of both streams, in ticks."""
+    budget: tuple[int, int]
+    """Tuples of left and right."""
+    pooled: bool
+    """Whether one memory of both budgets is for both."""
+
+
+def unevenness(edges: Ints, spreads: Sequence[Spread], memories: Iterable[Held]) -> Floats | None:
+    """Return how far from that of all the part of its pairs is that memories would hold by chance.
 
     Parameters
     ----------
     edges : (slices + 1,) int64
-    spreads, windows : sequence of Spread, of int
-        Of both streams; windows in ticks.
-    budgets : (int, int)
-        Tuples that their memories hold.
-    pooled : bool
-        Whether one memory of both budgets is for both.
+    spreads : sequence of Spread
+        Of both streams.
+    memories : iterable of Held
 
     Returns
     -------
     (slices,) float64 or None
-        In their mean; None if they are about alike.
+        By the memory that it is farthest in, in parts of the mean; None if all are about alike.
     """
-    _, (left, right), held = in_parts(edges, spreads, windows)
-    limits = np.array(budgets, np.float64)
+    asked: dict[tuple[int, int], set[tuple[tuple[int, int], bool]]] = {}
+    for windows, budget, pooled in memories:
+        asked.setdefault(windows, set()).add((budget, pooled))
+    far, pairs = np.zeros(edges.size - 1), np.zeros(edges.size - 1)
+    for windows, limits in asked.items():
+        _, arrived, held = in_parts(edges, spreads, windows)
+        met = arrived[0] * held[1], arrived[1] * held[0]
+        own = np.sum(met, axis=0).sum(axis=1)
+        pairs += own
+        for budget, pooled in limits:
+            parts = _parts(held, budget, pooled=pooled)
+            kept = (met[0] * parts[1] + met[1] * parts[0]).sum(axis=1)
+            np.maximum(far, _far(kept, own), out=far)
+    mean = float((far * pairs).sum()) / max(float(pairs.sum()), 1.0)
+    return far / mean if mean >= _LEAST else None
+
+
+def _parts(held: Sequence[Floats], budget: tuple[int, int], *, pooled: bool) -> list[Floats]:
+    """Return the part of what is unexpired that memories have room for, by stream."""
     if pooled:
-        parts = [np.minimum(1.0, limits.sum() / np.maximum(held[0] + held[1], 1.0))] * 2
-    else:
-        parts = [
-            np.minimum(1.0, limit / np.maximum(own, 1.0))
-            for limit, own in zip(limits, held, strict=True)
-        ]
-    pairs = (left * held[1] + right * held[0]).sum(axis=1)
-    kept = (left * held[1] * parts[1] + right * held[0] * parts[0]).sum(axis=1)
+        return [np.minimum(1.0, sum(budget) / np.maximum(held[0] + held[1], 1.0))] * 2
+    limits = zip(budget, held, strict=True)
+    return [np.minimum(1.0, limit / np.maximum(own, 1.0)) for limit, own in limits]
+
+
+def _far(kept: Floats, pairs: Floats) -> Floats:
+    """Return how far the kept part of pairs is from that of all slices together."""
     total = float(pairs.sum())
     if not total:
-        return None
+        return np.zeros_like(pairs)
     own = np.divide(kept, pairs, out=np.zeros_like(pairs), where=pairs > 0)
-    far = np.where(pairs > 0, np.abs(own - kept.sum() / total), 0.0)
-    mean = float((far * pairs).sum()) / total
-    return far / mean if mean >= _LEAST else None
+    found: Floats = np.where(pairs > 0, np.abs(own - kept.sum() / total), 0.0)
+    return found

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.sampling.stretches.density import Spread, spread_of
-from engine.sampling.stretches.load import unevenness
+from engine.sampling.stretches.load import Held, unevenness
 
 WINDOW, SLICE = 20, 200
 EDGES = np.arange(0, 10 * SLICE + 1, SLICE)
@@ -40,9 +40,8 @@ def by_hand(
 @pytest.mark.parametrize("pooled", [False, True])
 def test_slices_whose_tuples_fit_are_unlike_busy_ones(pooled: bool) -> None:
     rates = [9, 9, 9, 1, 1, 9, 8, 9, 9, 9], [6, 6, 6, 1, 1, 6, 6, 6, 6, 6]
-    found = unevenness(
-        EDGES, [stream(own) for own in rates], (WINDOW, WINDOW), (60, 40), pooled=pooled
-    )
+    held = Held((WINDOW, WINDOW), (60, 40), pooled)
+    found = unevenness(EDGES, [stream(own) for own in rates], [held])
     assert found is not None
     np.testing.assert_allclose(found, by_hand(rates, (60, 40), pooled=pooled), rtol=0.1, atol=0.25)
     assert found[[3, 4]].min() > 5 * np.delete(found, [3, 4]).max()
@@ -51,9 +50,18 @@ def test_slices_whose_tuples_fit_are_unlike_busy_ones(pooled: bool) -> None:
 @pytest.mark.parametrize("budgets", [(60, 40), (10**6, 10**6), (0, 0)])
 def test_nothing_is_told_where_all_slices_are_alike(budgets: tuple[int, int]) -> None:
     even = stream([5] * 10)
-    assert unevenness(EDGES, (even, even), (WINDOW, WINDOW), budgets, pooled=False) is None
+    assert unevenness(EDGES, (even, even), [Held((WINDOW,) * 2, budgets, False)]) is None
 
 
 def test_a_stream_without_tuples_tells_nothing() -> None:
     none = stream([0] * 10)
-    assert unevenness(EDGES, (stream([5] * 10), none), (WINDOW,) * 2, (5, 5), pooled=True) is None
+    assert unevenness(EDGES, (stream([5] * 10), none), [Held((WINDOW,) * 2, (5, 5), True)]) is None
+
+
+def test_of_several_memories_the_one_counts_in_which_a_slice_is_farthest() -> None:
+    rates = [9, 9, 9, 1, 1, 9, 8, 9, 9, 9], [6, 6, 6, 1, 1, 6, 6, 6, 6, 6]
+    streams = [stream(own) for own in rates]
+    near = [Held((WINDOW,) * 2, (10**6, 10**6), pooled) for pooled in (False, True)]
+    small = [Held((WINDOW,) * 2, (60, 40), False)]
+    one, all_of_them = (unevenness(EDGES, streams, own) for own in (small, near + small))
+    np.testing.assert_array_equal(one, all_of_them)
