@@ -10,9 +10,9 @@ import pyarrow as pa
 from engine.api.files import ORDER, Files, in_files
 from engine.api.frames import Frame, by_name
 from engine.api.keywords import lists, takes
-from engine.api.result import Result, kind_of, moments
+from engine.api.result import Result
 from engine.api.tables import check_columns, temporary
-from engine.archives.moments import windows_timed
+from engine.archives.moments import time_type, windows_timed
 from engine.jobs.estimate.report import Estimation
 from engine.jobs.estimate.run import run_estimate
 from engine.options.by_stream import by_stream
@@ -143,7 +143,7 @@ def _of_two(
         check_columns(base, files.sources, files.paths)
         asked = estimate_of(_on(given, files, files.paths))
         made = run_estimate(asked, executor or ThreadExecutor(), progress)
-        return _found(made, files, "left", asked.base.left_roles.time)
+        return _found(made, files, "left")
 
 
 @takes(ESTIMATE_STREAMS, "estimate")
@@ -166,8 +166,7 @@ def _of_several(
         files = in_files(streams, times, folder)
         asked = estimate_streams_of(files.paths, _on(given, files, {}))
         made = run_estimate(asked, executor or ThreadExecutor(), progress)
-        first = asked.base.streams[0]
-        return _found(made, files, first.name, first.time)
+        return _found(made, files, asked.base.streams[0].name)
 
 
 def _on(given: Given, files: Files, more: Mapping[str, str]) -> Given:
@@ -181,12 +180,12 @@ def _on(given: Given, files: Files, more: Mapping[str, str]) -> Given:
     return found
 
 
-def _found(made: Estimation, files: Files, name: str, time: str) -> EstimateFound:
+def _found(made: Estimation, files: Files, name: str) -> EstimateFound:
     """Return a result whose times are like those of a stream."""
-    report, first = made.report.content, next(iter(made.aggregates))
-    source = files.kinds.get(name) or kind_of(files.paths[name], name, time)
-    report["window"]["zone"] = getattr(source, "tz", None)
-    kind = moments(report["window"]["tick"], source)
+    window, first = made.report.content["window"], next(iter(made.aggregates))
+    if name in files.kinds:
+        window["zone"] = getattr(files.kinds[name], "tz", None)
+    kind = time_type(window["tick"], window["zone"])
     timed = {text: windows_timed(own, kind) for text, own in made.aggregates.items()}
     found = EstimateFound(timed[first], estimate_shown(made.report, made.aggregates))
     found.aggregates = timed

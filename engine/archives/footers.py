@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import math
-import threading
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from engine.archives.folders import value_in
+from engine.archives.footer_walk import HIGHEST, LOW, LOWEST, TOLD, Walked, walked
 from engine.archives.source import Archive, read_error
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.storage import reading
+from engine.runtime.storage.footers import keep, kept
 
-_LEAST, _MOST, _MOST_BYTES = 2, 1024, 16 << 20
-_known: dict[tuple[str, int | str], pq.FileMetaData] = {}
-_held = [0]
-"""Bytes of the footers in `_known`."""
-_lock = threading.Lock()
 _NUMBERS = {bool, int, float, Decimal}
+_BITS = {
+    "INT32": (np.int32, np.int32), "INT64": (np.int64, np.int64),
+    "FLOAT": (np.float32, np.int32), "DOUBLE": (np.float64, np.int64),
+}  # fmt: skip
+"""Types of values, and of their bits."""
+_LONG = 1 << 17
+"""Bytes of a footer that is worth going through in one go."""
 
 
 def footer_of(path: str, changed: int | str, side: str = "") -> pq.FileMetaData:
@@ -32,28 +37,15 @@ def footer_of(path: str, changed: int | str, side: str = "") -> pq.FileMetaData:
     ------
     InputError
         If it is gone or damaged since its archive was opened.
-
-    Notes
-    -----
-    Those used last are kept, as far as they take `_MOST_BYTES` in their files: nine times as much
-    in memory.
     """
-    key = path, changed
-    with _lock:
-        if key in _known:
-            _known[key] = _known.pop(key)  # the last one used
-            return _known[key]
-    try:
-        with reading.parquet_file(path) as file:
-            found = file.metadata
-    except (pa.ArrowException, OSError) as error:
-        raise read_error(path, side, changed, error) from error
-    with _lock:
-        if key not in _known:
-            _held[0] += found.serialized_size
-        _known[key] = found
-        while len(_known) > _LEAST and (_held[0] > _MOST_BYTES or len(_known) > _MOST):
-            _held[0] -= _known.pop(next(iter(_known))).serialized_size
+    found = kept(path, changed)
+    if found is None:
+        try:
+            with reading.parquet_file(path) as file:
+                found = file.metadata
+        except (pa.ArrowException, OSError) as error:
+            raise read_error(path, side, changed, error) from error
+        keep(path, changed, found)
     return found
 
 
@@ -65,6 +57,59 @@ def stored(footer: pq.FileMetaData, columns: Sequence[str]) -> list[int]:
     ]
 
 
+class Chunks(NamedTuple):
+    """What a footer tells of stored columns in its row groups: (groups, columns) each."""
+
+    rows: Ints
+    """(groups,) int64."""
+    bytes: Ints
+    """As they are stored."""
+    nulls: Ints
+    """How many; -1 where that is not told."""
+    low: Ints
+    high: Ints
+    """`low`, `high`: Of values of 4 or 8 bytes their bits, int64."""
+    told: NDArray[np.bool_]
+    """Whether these are."""
+
+
+def chunks_of(footer: pq.FileMetaData, columns: Sequence[int]) -> Chunks:
+    """Return what a footer tells of stored columns, which are given by their numbers."""
+    places = list(dict.fromkeys(columns))
+    long = footer.serialized_size >= _LONG
+    rows, found = (walked(footer, places) if long else None) or one_by_one(footer, places)
+    found = found[:, [places.index(i) for i in columns]]
+    told = found[:, :, TOLD]
+    of_new, of_old = (told & (LOWEST | HIGHEST) == LOWEST | HIGHEST for told in (told, told >> 2))
+    signed = np.array([not _unsigned(footer.schema.column(i)) for i in columns], bool)
+    bytes_, nulls, low, high = np.moveaxis(found[:, :, :TOLD], 2, 0)
+    return Chunks(rows, bytes_, nulls, low, high, of_new | of_old & signed)
+
+
+def one_by_one(footer: pq.FileMetaData, columns: Sequence[int]) -> Walked:
+    """Return what PyArrow tells of stored columns, as `walked` does."""
+    rows = np.zeros(footer.num_row_groups, np.int64)
+    found = np.zeros((rows.size, len(columns), TOLD + 1), np.int64)
+    bits = [_BITS.get(footer.schema.column(i).physical_type) for i in columns]
+    for number in range(rows.size):
+        group = footer.row_group(number)
+        rows[number] = group.num_rows
+        for at, (i, kinds) in enumerate(zip(columns, bits, strict=True)):
+            chunk = group.column(i)
+            known = chunk.statistics
+            nulls = -1 if known is None or not known.has_null_count else known.null_count
+            found[number, at, :LOW] = chunk.total_compressed_size, nulls
+            if kinds and known is not None and known.has_min_max:
+                ends = np.array([known.min_raw, known.max_raw], kinds[0]).view(kinds[1])
+                found[number, at, LOW:] = *ends.tolist(), LOWEST | HIGHEST
+    return Walked(rows, found)
+
+
+def _unsigned(column: Any) -> bool:  # noqa: ANN401 - a ColumnSchema
+    logical = json.loads(column.logical_type.to_json())
+    return logical.get("Type") == "Int" and not logical["isSigned"]
+
+
 def may_lack(archive: Archive, columns: Sequence[str]) -> bool:
     """Return whether a row may have a null in some columns, as far as footers tell."""
     for file in archive.files:
@@ -73,11 +118,8 @@ def may_lack(archive: Archive, columns: Sequence[str]) -> bool:
         ):
             return True
         footer = footer_of(file.path, file.changed)
-        for i in stored(footer, columns):
-            for at in range(footer.num_row_groups):
-                known = footer.row_group(at).column(i).statistics
-                if known is None or not known.has_null_count or known.null_count:
-                    return True
+        if chunks_of(footer, stored(footer, columns)).nulls.any():
+            return True
     return False
 
 
@@ -102,12 +144,25 @@ def ranges(archive: Archive, file: Ints, number: Ints, column: str) -> Floats:
         footer = footer_of(one.path, one.changed)
         places = stored(footer, [column])
         if len(places) == 1:
-            for at in np.flatnonzero(file == which).tolist():
-                found[at] = range_of(footer.row_group(int(number[at])).column(places[0]))
+            own = np.flatnonzero(file == which)
+            found[own] = ranges_in(footer, places[0])[number[own]]
     return found
 
 
-def range_of(column: Any) -> tuple[float, float]:  # noqa: ANN401 - metadata
+def ranges_in(footer: pq.FileMetaData, column: int) -> Floats:
+    """Return the same of all row groups of a file, of a stored column: (groups, 2) float64."""
+    stated = footer.schema.column(column)
+    kind, logical = stated.physical_type, json.loads(stated.logical_type.to_json())
+    if kind not in _BITS or logical["Type"] not in ("Int", "None") or _unsigned(stated):
+        groups = map(footer.row_group, range(footer.num_row_groups))
+        return np.array([_range(group.column(column)) for group in groups]).reshape(-1, 2)
+    known = chunks_of(footer, [column])
+    own, bits = _BITS[kind]
+    ends = np.concatenate([known.low, known.high], axis=1).astype(bits).view(own)
+    return np.where(known.told, ends.astype(np.float64), math.nan)
+
+
+def _range(column: Any) -> tuple[float, float]:  # noqa: ANN401 - metadata
     """Return the least and the greatest value of a column in a row group, NaN if not told."""
     known = column.statistics
     if known is None or not known.has_min_max:

@@ -13,6 +13,7 @@ import pyarrow.types as pt
 
 from engine.archives.families import UNIT_DIGITS
 from engine.archives.folders import completed, in_files
+from engine.archives.footers import chunks_of
 from engine.archives.retyped import in_types, of_all
 from engine.archives.source import Archive, read_error
 from engine.archives.spooling import SpoolTask, spool
@@ -57,8 +58,13 @@ def group_times(file: pq.FileMetaData, time: str, unit: str) -> list[GroupTimes 
     scale = _scale(file.schema.column(columns[0]), unit)
     if scale is None:
         return [None] * file.num_row_groups
-    groups = (file.row_group(i) for i in range(file.num_row_groups))
-    return [_times(group.num_rows, group.column(columns[0]), scale) for group in groups]
+    found = chunks_of(file, columns)
+    known = found.told & (found.nulls == 0)
+    ends = zip(*(own[:, 0].tolist() for own in (known, found.low, found.high)), strict=True)
+    return [
+        _times(rows, low, high, scale) if is_known else None
+        for rows, (is_known, low, high) in zip(found.rows.tolist(), ends, strict=True)
+    ]
 
 
 class _Scale(NamedTuple):
@@ -86,11 +92,7 @@ def _scale(column: Any, unit: str) -> _Scale | None:  # noqa: ANN401 - a ColumnS
     return None
 
 
-def _times(rows: int, column: Any, scale: _Scale) -> GroupTimes | None:  # noqa: ANN401 - metadata
-    found = column.statistics
-    if found is None or not found.has_min_max or not found.has_null_count or found.null_count:
-        return None
-    low, high = found.min_raw, found.max_raw
+def _times(rows: int, low: int, high: int, scale: _Scale) -> GroupTimes | None:
     if scale.unsigned_bits:
         low, high = (own % 2**scale.unsigned_bits for own in (low, high))
     low, high = low * scale.up // scale.down, -(-high * scale.up // scale.down)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from engine.archives.folders import NONE, completed, in_files
-from engine.archives.footers import footer_of, stored
+from engine.archives.footers import chunks_of, footer_of, stored
 from engine.archives.normalise import FaultTally, Normalised, bad_rows_error, normalise
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import Part, group_times
@@ -87,22 +87,23 @@ def row_groups(
     found, first = [], 0
     for at, file in enumerate(archive.files):
         footer, file_first = footer_of(file.path, file.changed), first
-        wanted, joined = stored(footer, [*columns, *keys]), stored(footer, keys)
-        for number, times in enumerate(group_times(footer, time, unit)):
-            group = footer.row_group(number)
-            if not group.num_rows:
-                continue
+        read, joined = stored(footer, [*columns, *keys]), stored(footer, keys)
+        sizes = chunks_of(footer, read).bytes
+        both = sizes.sum(axis=1), sizes[:, [read.index(i) for i in joined]].sum(axis=1)
+        known = zip(group_times(footer, time, unit), *(own.tolist() for own in both), strict=True)
+        for number, (times, *own) in enumerate(known):
             if times is None:
+                if not footer.row_group(number).num_rows:
+                    continue
                 raise NoStretchesError(
                     f"the {archive.side} archive: row group {number} of {file.name} does not say "
                     f"from when to when {time} reaches (no statistics, nulls, or a type without): "
                     f"{remedy}",
                     f"{archive.side} has no statistics of time",
                 )
-            size = {i: group.column(i).total_compressed_size for i in wanted}
-            sizes = sum(size.values()), sum(size[i] for i in joined)
-            found.append((at, number, times.rows, times.low, times.high, *sizes, first, file_first))
-            first += times.rows
+            if times.rows:
+                found.append((at, number, *times, *own, first, file_first))
+                first += times.rows
     groups = RowGroups(*np.array(found, np.int64).reshape(-1, len(RowGroups._fields)).T)
     _check_order(archive, groups, remedy)
     return groups

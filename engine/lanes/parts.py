@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
-from engine.archives.footers import range_of
+from engine.archives.footers import chunks_of, ranges_in
 from engine.lanes.runfiles import RunRows
 from engine.lanes.stored import MergedFile, RunPieces, Stored, lanes_read
 from engine.runtime.storage.reading import parquet_file
@@ -64,14 +64,17 @@ def _of_groups(
     names = [footer.schema.column(i).path for i in range(footer.num_columns)]
     read = [i for i, name in enumerate(names) if name.partition(".")[0] in {*_OWN, *columns}]
     ts, key = names.index("_ts"), names.index("_key")
-    for number in range(footer.num_row_groups):
-        group = footer.row_group(number)
-        times = group.column(ts).statistics
-        size, own = (
-            sum(group.column(i).total_compressed_size for i in some) for some in (read, [key])
-        )
-        ranges = tuple(range_of(group.column(names.index(name))) for name in added_up)
-        yield Part(group.num_rows, times.min, times.max, size, own, ranges)
+    found = chunks_of(footer, read)
+    at = read.index(ts)
+    if not found.told[:, at].all():
+        raise LookupError("no statistics of _ts")
+    known = found.rows, found.low[:, at], found.high[:, at], found.bytes.sum(axis=1)
+    each = zip(*(own.tolist() for own in known), strict=True)
+    keys = found.bytes[:, read.index(key)].tolist()
+    ranges = [ranges_in(footer, names.index(name)).tolist() for name in added_up]
+    for number, (rows, low, high, size) in enumerate(each):
+        own = tuple((least, most) for least, most in (one[number] for one in ranges))
+        yield Part(rows, low, high, size, keys[number], own)
 
 
 def _of_pieces(stored: RunPieces, added_up: int) -> Iterator[Part]:

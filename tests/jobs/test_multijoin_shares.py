@@ -14,6 +14,7 @@ import pytest
 from multijoin_cases import CASES, NAMES, expected, joined, streams
 from options_given import multijoin_options
 
+from engine.archives import footers
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import Choice, GroupTimes, Part, Rows, group_times
 from engine.archives.source import open_archive
@@ -199,7 +200,11 @@ def written(path: Path, cells: Any, **options: Any) -> list[GroupTimes | None]:
     return group_times(pq.read_metadata(path), "t", "tick")
 
 
-def test_what_is_known_of_row_groups(tmp_path: Path) -> None:
+@pytest.mark.parametrize("long", [0, 1 << 30], ids=["in one go", "one by one"])
+def test_what_is_known_of_row_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: int
+) -> None:
+    monkeypatch.setattr(footers, "_LONG", long)
     path = tmp_path / "x.parquet"
     assert written(path, pa.array([3, 9, 1, 7]), row_group_size=3) == [(3, 1, 9), (1, 7, 7)]
     assert written(path, pa.array([3, None, 1, 7]), row_group_size=3) == [None, (1, 7, 7)]

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from engine.archives.footers import footer_of, stored
+from engine.archives.footers import chunks_of, footer_of, stored
 from engine.archives.normalise import FaultTally, Normalised, bad_rows_error, normalise
 from engine.archives.retyped import without_bad
 from engine.archives.roles import JoinColumns, Roles
@@ -69,15 +69,14 @@ def sources_of(
             continue
         footer = footer_of(file.path, file.changed)
         wanted = [stored(footer, names) for names in ((*roles.columns, *columns), roles.on)]
+        sizes = [chunks_of(footer, one).bytes.sum(axis=1) for one in wanted]
         begin = first
         run: list[int] = []
         rows = [0]
-        held = 0
-        for number in range(footer.num_row_groups):
+        for number, group_rows in enumerate(chunks_of(footer, ()).rows.tolist()):
             run.append(number)
-            rows.append(footer.row_group(number).num_rows)
-            held += rows[-1]
-            if held < _ROWS and number + 1 < footer.num_row_groups:
+            rows.append(group_rows)
+            if sum(rows) < _ROWS and number + 1 < footer.num_row_groups:
                 continue
             ends = np.cumsum(rows) + first
             groups = FileGroups(
@@ -85,12 +84,9 @@ def sources_of(
                 tuple(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)), begin,
                 archive.folders,
             )  # fmt: skip
-            sizes = [
-                sum(footer.row_group(at).column(i).total_compressed_size for at in run for i in one)
-                for one in wanted
-            ]
-            found.append(Source(side, own, groups, *common, sizes[0], sizes[1], len(run)))
-            first, run, rows, held = int(ends[-1]), [], [0], 0
+            read, keys = (int(one[run].sum()) for one in sizes)
+            found.append(Source(side, own, groups, *common, read, keys, len(run)))
+            first, run, rows = int(ends[-1]), [], [0]
     return found
 
 

@@ -18,6 +18,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from engine.runtime.errors import InputError, OutputError
+from engine.runtime.storage.footers import keep, kept
 from engine.runtime.storage.uris import Place, PlainOptions, Uri
 
 P = TypeVar("P", bound=str)
@@ -54,11 +55,6 @@ class State(NamedTuple):
     """In bytes."""
     changed: int | str
     """By which a change is noticed: nanoseconds, or the ETag of an object."""
-
-
-_MOST_FOOTERS = 1024
-_footers: dict[tuple[Uri, PlainOptions, State], pq.FileMetaData] = {}
-"""Of objects, those read last."""
 
 
 @lru_cache(maxsize=64)
@@ -174,17 +170,17 @@ def parquet_file(path: str | Path, **on_disk: Any) -> pq.ParquetFile:  # noqa: A
 
 
 def parquet_now(path: str) -> tuple[State, pq.ParquetFile]:
-    """Return what a Parquet file is now, and open it, with one request where it is an object."""
-    if not isinstance(path, Uri):
-        return state_of(path), pq.ParquetFile(path)
-    file = opened(path)
-    state = State(file.size(), _tag(path, file))
-    key = path, path.options, state
-    found = pq.ParquetFile(file, metadata=_footers.get(key), pre_buffer=True)
-    if key not in _footers:
-        _footers[key] = found.metadata
-        while len(_footers) > _MOST_FOOTERS:
-            _footers.pop(next(iter(_footers), key), None)
+    """Return what a Parquet file is now, and open it, with one request where it is an object.
+
+    Its footer is kept.
+    """
+    if isinstance(path, Uri):
+        file = opened(path)
+        state = State(file.size(), _tag(path, file))
+        found = pq.ParquetFile(file, metadata=kept(path, state.changed), pre_buffer=True)
+    else:
+        state, found = state_of(path), pq.ParquetFile(path)
+    keep(path, state.changed, found.metadata)
     return state, found
 
 
