@@ -215,12 +215,11 @@ def read_stretch(
         rejected += found.rejected.num_rows
         own, key = _kept(found, span, met)
         payload = found.payload.select(list(columns))
-        if own is None:
-            parts.append([found.ts, key, found.importance])
+        parts.append([found.ts[own], key, found.importance[own]])
+        if isinstance(own, slice):
+            payloads.append(payload.slice(own.start, own.stop - own.start))
         else:
-            parts.append([found.ts[own], key, found.importance[own]])
-            payload = payload.take(own) if columns else payload
-        payloads.append(payload)
+            payloads.append(payload.take(own) if columns else payload)
     if not parts:
         none = np.empty(0, np.int64)
         return StretchTuples(StreamBatch(none, none, none, np.empty(0)), None, 0)
@@ -235,15 +234,19 @@ def read_stretch(
     return StretchTuples(StreamBatch(ts, np.arange(ts.size), key, importance), payload, rejected)
 
 
-def _kept(found: Normalised, span: tuple[int, int], met: Meets | None) -> tuple[Ints | None, Ints]:
-    """Return the positions of the tuples of a stretch, None for all, and their keys."""
-    inside = (found.ts >= span[0]) & (found.ts <= span[1])
+def _kept(found: Normalised, span: tuple[int, int], met: Meets | None) -> tuple[Ints | slice, Ints]:
+    """Return where the tuples of a stretch lie, one behind the other if sorted, and their keys."""
+    low, high = span
+    if met is None and not np.any(found.ts[1:] < found.ts[:-1]):
+        own = slice(*np.searchsorted(found.ts, [low, high + 1]).tolist())
+        return own, found.key[own]
+    inside = (found.ts >= low) & (found.ts <= high)
     if met is None:
-        own = None if inside.all() else np.flatnonzero(inside)
-        return own, found.key if own is None else found.key[own]
-    own, key = met(found)
-    kept = inside[own]
-    return own[kept], key[kept]
+        places = np.flatnonzero(inside)
+        return places, found.key[places]
+    places, key = met(found)
+    kept = inside[places]
+    return places[kept], key[kept]
 
 
 def read_groups(
@@ -263,13 +266,24 @@ def read_groups(
         If the file is damaged, or has rows with a wrong importance.
     """
     table = group_columns(file, side, list(dict.fromkeys([*roles.columns, *columns])))
-    rows = np.concatenate([np.arange(*own) for own in file.rows])
+    rows = np.concatenate([np.arange(*own) for own in _joined(file.rows)])
     found = normalise(table, roles, joined, rows)
     if found.faults and not quarantine:
         tally = FaultTally()
         tally.add(Part(found.payload, file.name, int(rows[0]), file.first), found)
         called = f"the {side} archive"
         raise bad_rows_error(bad._replace(archive=called) for bad in tally.bad_rows(roles))
+    return found
+
+
+def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return ranges, those that follow each other as one."""
+    found = [*ranges[:1]]
+    for begin, end in ranges[1:]:
+        if begin == found[-1][1]:
+            found[-1] = found[-1][0], end
+        else:
+            found.append((begin, end))
     return found
 
 
