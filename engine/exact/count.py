@@ -163,6 +163,8 @@ def count_pairs(
     check_sizes(right, 1)
     workers = thread_count(threads)
     parts = cut_slices(left, right, (window_left, window_right), first_counted(start_ts), workers)
+    if len(parts) == 1:
+        return _count(parts[0], code)
     with ThreadPoolExecutor(workers, **as_here()) as pool:
         counts = list(pool.map(lambda part: _count(part, code), parts))
     return ExactCount(sum(c.outputs for c in counts), float(sum(c.importance for c in counts)))
