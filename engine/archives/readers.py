@@ -13,10 +13,10 @@ from typing import Protocol, Self
 import pyarrow as pa
 import pyarrow.csv as pv
 import pyarrow.ipc as pi
-import pyarrow.json as pj
 import pyarrow.types as pt
 
-from engine.archives.malformed import JsonLines, csv_lines
+from engine.archives.json_lines import JsonLines, json_blocks
+from engine.archives.malformed import csv_lines
 from engine.archives.storable import storable, storable_schema
 from engine.runtime.storage import reading
 from engine.runtime.storage.uris import Uri
@@ -41,7 +41,7 @@ _PACKED = (".gz", ".bz2", ".zst", ".lz4")
 """Endings of text that is compressed, behind its own."""
 _BLOCK = 1 << 22
 _BEGIN = 1 << 16
-"""Bytes by which the dialect of CSV is told, and what begins with null."""
+"""Bytes by which the dialect of CSV is told."""
 _DELIMITERS = ",;\t|"
 _QUOTED = re.compile(r'"[^"]*"')
 
@@ -216,9 +216,9 @@ class _Batches:
         self._all = ExitStack()
         with ExitStack() as opening:
             if format_of(path) == "json":
-                _no_null_first(path)
                 file = opening.enter_context(reading.text_file(path))
-                self._batches, found = _json(file, types, strict=strict)
+                unexpected = "error" if strict else "ignore"
+                self._batches, found = json_blocks(file, types, _BLOCK, unexpected)
             else:
                 file = opening.enter_context(
                     reading.opened(path) if isinstance(path, Uri) else pa.OSFile(path)
@@ -237,41 +237,6 @@ class _Batches:
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for batch in self._batches:
             yield batch.select(self.schema.names).cast(self.schema)
-
-
-def _no_null_first(path: str) -> None:
-    """Raise if a JSON file begins with null, which ends the process in Arrow's reader."""
-    with reading.text_file(path) as file:
-        if bytes(file.read(_BEGIN)).lstrip().startswith(b"null"):
-            raise pa.ArrowInvalid("null in row 0 is no object")
-
-
-def _json(
-    file: pa.NativeFile, types: Types, *, strict: bool
-) -> tuple[Iterable[pa.RecordBatch], pa.Schema]:
-    """Return objects on lines, and their schema: `types`, or if none are given what the first have.
-
-    Times are text, as those with fractions of a second are. A file may have no object.
-    """
-    given = pa.schema(list(types.items()))
-    try:
-        found = pj.open_json(
-            file,
-            read_options=pj.ReadOptions(block_size=_BLOCK),
-            parse_options=pj.ParseOptions(
-                explicit_schema=given,
-                unexpected_field_behavior="infer" if not types else "error" if strict else "ignore",
-            ),
-        )
-    except pa.ArrowInvalid as error:
-        if str(error).startswith("Empty"):
-            return (), given
-        raise
-    kinds = {
-        field.name: pa.string() if pt.is_timestamp(field.type) else field.type
-        for field in found.schema
-    }
-    return found, pa.schema(list(kinds.items()))
 
 
 def rounded(path: str, schema: pa.Schema) -> Iterator[tuple[str, str]]:

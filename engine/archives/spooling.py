@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from engine.archives.malformed import JsonLines, MalformedError, with_gaps
+from engine.archives.json_lines import JsonLines
+from engine.archives.malformed import MalformedError, with_gaps
 from engine.archives.readers import (
     UNEXPECTED,
     Reader,

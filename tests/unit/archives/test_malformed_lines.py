@@ -141,7 +141,7 @@ def test_a_quote_that_is_not_closed_hides_no_rows(tmp_path: Path, end: str) -> N
         ),
         ("a.csv", b"t,k,gr\xf6\xdfe\n1,1,1\n", "has column names that are not in UTF-8: convert"),
         ("a.jsonl", b'[\n{"t": 1, "k": 1},\n{"t": 2, "k": 1}\n]\n', "holds an array: write each"),
-        ("a.jsonl", b"\n null\nnull\n", "(null in row 0 is no object): correct it"),
+        ("a.jsonl", b"\n null\nnull\n", "is empty: it needs an object on a line"),
         ("a.jsonl", b"t,k\n1,1\n", "cannot be read as JSON with an object on each line"),
     ],
 )
@@ -154,11 +154,21 @@ def test_files_of_another_encoding_are_told(
     assert message in str(told.value)
 
 
-def test_a_null_before_the_first_object_is_a_row_without_time(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text('null\n{"t": 1, "k": 1}\n')
+@pytest.mark.parametrize("block", [40, 64, 1 << 22])
+@pytest.mark.parametrize("null", ["null\n", "\n \tnull \n", "null\nnull\n"])
+def test_null_on_a_line_is_a_row_without_time(
+    tmp_path: Path, null: str, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "_BLOCK", block)
+    lines = [f'{{"t": {at:3}, "k": 1}}\n{null}' for at in range(20)]
+    (tmp_path / "a.jsonl").write_text(null + "".join(lines))
     found = replayed(tmp_path / "a.jsonl")
-    assert found.outputs.num_rows == 1
-    assert found.report["rejected"]["left"] == 1
+    assert sorted(found.outputs["left_t"].to_pylist()) == [*range(20)]
+    assert found.report["rejected"]["left"] == 21 * null.count("null")
+    with pytest.raises(
+        InputError, match=r"a\.jsonl: column t: .* are null \(rows 0, .*bad_rows quarantine"
+    ):
+        replayed(tmp_path / "a.jsonl", "error")
 
 
 @pytest.mark.parametrize("odd", ["n/a?", "007", "99999999999999999999", "1.5x"])
