@@ -272,7 +272,7 @@ def _read(path: Place, parse: Callable[[Any], T]) -> T | None:
     try:
         found = bytes_at(path)
         return None if found is None else parse(json.loads(found))
-    except (OSError, ValueError, TypeError):  # not there, or not whole on a disk that failed
+    except (OSError, ValueError, TypeError, AttributeError):  # not there, or not whole
         return None
 
 

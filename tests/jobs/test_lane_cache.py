@@ -210,6 +210,29 @@ def test_a_broken_file_of_an_exact_join_is_written_again(tmp_path: Path, rest: i
     assert [len(place.read_bytes()) for place in places] == [len(one) for one in whole]
 
 
+def test_an_exact_join_whose_file_seems_encrypted_is_counted_again(tmp_path: Path) -> None:
+    streams(tmp_path, seed=6, rows=400)
+    first, _ = replay(tmp_path)
+    (place, *_) = sorted(tmp_path.glob("cache/*/lane-*/exact-*.npz"))
+    content = bytearray(place.read_bytes())
+    content[content.index(b"PK\1\2") + 8] |= 0x40
+    place.write_bytes(content)
+    assert replay(tmp_path)[0] == first
+
+
+@pytest.mark.parametrize("content", ["[1]", "null", "{}", '"x"', '{"count": {}}', '{"x": [1]}'])
+def test_what_is_kept_of_lanes_and_is_of_another_form_is_found_out_again(
+    tmp_path: Path, content: str
+) -> None:
+    streams(tmp_path, seed=6, rows=400)
+    first, _ = replay(tmp_path)
+    places = list(tmp_path.glob("cache/*/lane-*/*.json"))
+    assert {place.name.partition("-")[0] for place in places} == {"summary", "profile", "peaks"}
+    for place in places:
+        place.write_text(content)
+    assert replay(tmp_path)[0] == first
+
+
 @pytest.mark.parametrize("windows", [(3, 9), (0, 0), (2**62, 5)])
 def test_who_is_in_reach_is_known_without_joining(windows: tuple[int, int]) -> None:
     rng = np.random.default_rng(sum(windows) % 97)

@@ -108,7 +108,7 @@ class CountedFile:
                     int(cached["outputs"]), float(cached["importance"]), cached["by_bin"],
                     cached["importance_by_bin"],
                 )  # fmt: skip
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile):
             return None
         return Counted(tally, keys)
 
