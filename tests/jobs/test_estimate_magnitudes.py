@@ -95,3 +95,16 @@ def test_the_largest_values_weigh_row_groups() -> None:
         found = by_values(rows, largest)
     assert found is not None
     assert found == pytest.approx([0.4, 1.6, 1.0])
+
+
+@pytest.mark.parametrize("memory", [None, "50%"])
+def test_a_window_may_be_as_long_as_windows_are(memory: str | None) -> None:
+    archive = pa.table({"t": range(30), "k": [at % 3 for at in range(30)]})
+    budget = {} if memory is None else {"memory": memory, "policy": "prob"}
+    found = [
+        winnow.estimate(archive, archive, on="k", time="t", window=window, **budget)
+        for window in (30, 2**62 - 1)
+    ]
+    assert found[0].outputs.equals(found[1].outputs)
+    if memory is None:
+        assert found[1].outputs["estimate"].to_pylist() == [300]

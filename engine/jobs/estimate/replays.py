@@ -69,8 +69,9 @@ class ReplaySlices(Slices):
 
     @property
     def lifetime(self) -> int:
-        """Of a tuple, the longest one."""
-        return 1 + max(max(own.windows) for own in self.exact)
+        """Of a tuple, the longest one, at most until the end."""
+        longest = 1 + max(max(own.windows) for own in self.exact)
+        return min(longest, max(1, int(self.edges[-1]) - self.begin))
 
     @cached_property
     def _chosen(self) -> Floats:

@@ -86,7 +86,7 @@ def cut(span: tuple[int, int], length: int, panes: Sequence[int]) -> Ints:
         borders.append(own)
     edges = np.unique(np.concatenate(borders))
     gaps = np.diff(edges)
-    length = max(length, -(-int(after - first) // MOST))
+    length = min(max(length, -(-(after - first) // MOST)), after - first)
     parts = np.maximum(1, gaps // length)
     at = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
     within = fractions(np.repeat(gaps, parts), at, np.repeat(parts, parts))
