@@ -6,9 +6,9 @@ Frames of other packages are recognised by what they can do, so none of them is 
 from __future__ import annotations
 
 import os
-import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeAlias, TypedDict, TypeVar, runtime_checkable
@@ -17,6 +17,7 @@ from weakref import WeakSet
 import numpy as np
 import pyarrow as pa
 
+from engine.api.refused import OF_ARROW, answered, kind_of, no_table
 from engine.archives.rows import nulls_coded
 from engine.archives.storable import storable
 from engine.options.option import Option, options_of
@@ -26,17 +27,6 @@ from engine.runtime.plugins import plugins
 T = TypeVar("T")
 GROUP = "winnow.frames"
 """Group of the entry points of packages whose frames stay where they are."""
-_REMEDIES = (
-    ("digits$", "cast it to text"),
-    ("non-struct type", "it is one column: give a frame, as its to_frame() or pyarrow.table makes"),
-    ("Duplicate column names|already exists", "rename one of the columns, or the index"),
-    (
-        "column .* is |Conversion failed|too large",
-        "cast the column to one type that Arrow has, such as a decimal or text, or leave it out",
-    ),
-    ("", "give a pyarrow.Table of it"),
-)
-"""What helps where Arrow makes no table of a frame, by what it says."""
 _READ: WeakSet[pa.RecordBatchReader] = WeakSet()
 """Readers that were read, which later give no rows."""
 
@@ -157,31 +147,10 @@ def in_arrow(frame: Frame, name: str) -> str | pa.Table:
         return os.fspath(frame)
     try:
         return nulls_coded(storable(_table(frame, name))).replace_schema_metadata(None)
-    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+    except OF_ARROW as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(_refused(frame, name, error)) from error
-
-
-def _refused(frame: Any, name: str, error: Exception) -> str:  # noqa: ANN401 - whatever was given
-    """Return why Arrow makes no table of a frame, and what helps."""
-    said = [*_unknown_types(frame), *(str(own).strip().partition("\n")[0] for own in error.args)]
-    reason = "; ".join(said)
-    remedy = next(own for pattern, own in _REMEDIES if re.search(pattern, reason))
-    return f"{name} is {_kind(frame)}, of which Arrow makes no table ({reason}): {remedy}"
-
-
-def _unknown_types(frame: Any) -> Iterator[str]:  # noqa: ANN401 - whatever was given
-    """Yield the columns of a frame of polars whose types Arrow does not know."""
-    if type(frame).__module__.partition(".")[0] != "polars" or not hasattr(frame, "select"):
-        return
-    first = frame.head(0)
-    empty = first.collect() if hasattr(first, "collect") else first
-    for name, kind in empty.schema.items():
-        try:
-            pa.RecordBatchReader.from_stream(empty.select(name))
-        except pa.ArrowException:
-            yield f"column {name} is {kind}"
+        raise InputError(no_table(frame, name, error)) from error
 
 
 def _table(frame: Any, name: str) -> pa.Table:  # noqa: ANN401 - whatever was given
@@ -190,7 +159,7 @@ def _table(frame: Any, name: str) -> pa.Table:  # noqa: ANN401 - whatever was gi
     if isinstance(frame, pa.RecordBatchReader):
         if frame in _READ:
             raise InputError(
-                f"{name} is {_kind(frame)}, which can be read once and was: give a table, as its "
+                f"{name} is {kind_of(frame)}, which can be read once and was: give a table, as its "
                 "read_all() makes, or another reader"
             )
         _READ.add(frame)
@@ -200,33 +169,30 @@ def _table(frame: Any, name: str) -> pa.Table:  # noqa: ANN401 - whatever was gi
     if top == "pyspark" and hasattr(frame, "sparkSession"):
         return _of_spark(frame, name)
     if top == "polars" and hasattr(frame, "collect_schema") and hasattr(frame, "collect"):
-        frame = frame.collect()  # a lazy one has no data yet
+        frame = answered(frame.collect, frame, name)  # a lazy one has no data yet
     if top == "polars":
         for column, kind in dict(getattr(frame, "schema", {})).items():
             if str(kind) == "Object":  # of which polars gives Arrow the addresses
                 raise pa.ArrowTypeError(f"column {column} is Object")
     if isinstance(frame, ArrowStream):
-        reader = pa.RecordBatchReader.from_stream(frame)
-        return reader.read_all() if top == "polars" else spooled(reader)
+        read = partial(pa.RecordBatchReader.from_stream, frame)
+        reader = answered(read, frame, name, but=OF_ARROW)
+        return reader.read_all() if top == "polars" else spooled(reader, frame, name)
     if hasattr(frame, "__arrow_c_array__"):
         return pa.Table.from_batches([pa.record_batch(frame)])
     if isinstance(frame, Batches):
         scanner: Any = frame.scanner() if hasattr(frame, "scanner") else frame
-        return spooled(scanner.to_reader())
+        return spooled(scanner.to_reader(), frame, name)
     if isinstance(frame, Mapping):
         raise InputError(
-            f"{name} is {_kind(frame)}: give one stream, a path or a frame (pyarrow.table makes "
+            f"{name} is {kind_of(frame)}: give one stream, a path or a frame (pyarrow.table makes "
             "one of columns); several by name are joined by winnow.multijoin, and through a fact "
             "relation by winnow.replay_streams"
         )
     raise InputError(
-        f"{name} is {_kind(frame)}, which is neither a path nor a frame: give a file, folder or "
+        f"{name} is {kind_of(frame)}, which is neither a path nor a frame: give a file, folder or "
         "glob, or what has __arrow_c_stream__, such as a frame of pandas, polars or PyArrow"
     )
-
-
-def _kind(frame: object) -> str:
-    return f"a {type(frame).__module__}.{type(frame).__qualname__}"
 
 
 def _of_pandas(frame: Any) -> pa.Table:  # noqa: ANN401 - pandas need not be there
@@ -256,19 +222,20 @@ def _of_spark(frame: Any, name: str) -> pa.Table:  # noqa: ANN401 - PySpark need
     return found
 
 
-def spooled(reader: pa.RecordBatchReader) -> pa.Table:
-    """Return the rows of a stream that can be read once, in a temporary file that is mapped.
+def spooled(reader: pa.RecordBatchReader, frame: object, name: str) -> pa.Table:
+    """Return the rows of a frame that can be read once, in a temporary file that is mapped.
 
     The file has no name any more: it goes with the table.
     """
-    descriptor, name = tempfile.mkstemp(prefix="winnow-", suffix=".arrow")
+    descriptor, path = tempfile.mkstemp(prefix="winnow-", suffix=".arrow")
     os.close(descriptor)
-    place = Path(name)
+    place = Path(path)
     try:
-        with reader, pa.ipc.new_stream(name, reader.schema) as writer:
-            for batch in reader:
+        with reader, pa.ipc.new_stream(path, reader.schema) as writer:
+            read = partial(next, reader, None)
+            while (batch := answered(read, frame, name, but=OF_ARROW)) is not None:
                 writer.write_batch(batch)
-        return pa.ipc.open_stream(pa.memory_map(name)).read_all()
+        return pa.ipc.open_stream(pa.memory_map(path)).read_all()
     finally:
         place.unlink()
 
@@ -287,7 +254,7 @@ def by_name(streams: Mapping[str, T]) -> Mapping[str, T]:
                 raise SpecError(f"{name!r} is no name for a stream: give text, such as 'a'")
         return streams
     raise SpecError(
-        f"streams is {_kind(streams)}: give a mapping of names to streams, such as "
+        f"streams is {kind_of(streams)}: give a mapping of names to streams, such as "
         "{'a': first, 'b': second}"
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -191,3 +192,38 @@ def test_rows_that_are_set_aside_keep_columns_named_as_what_is_said_of_them(name
         time="t", window=9, bad_rows="quarantine", **ids,
     )  # fmt: skip
     assert many.rejected["a"][f"original_{name}"].to_pylist() == [8]
+
+
+def failing() -> dict[str, Callable[[], Any]]:
+    """Return frames whose query fails: at once, where it is answered, and rows later."""
+    own = duckdb.connect()
+    text = pl.LazyFrame({"t": [1, 2], "k": ["1", "x"]})
+    late = "CASE WHEN range = 300000 THEN error('too late') ELSE 1 END"
+    return {
+        "polars": lambda: text.with_columns(pl.col("k").cast(pl.Int64)),
+        "file": lambda: pl.scan_parquet("nowhere.parquet"),
+        "function": lambda: text.map_batches(lambda rows: rows[[1 // (len(rows) - 2)]]),
+        "duckdb": lambda: own.sql("SELECT 1 AS t, CAST('x' || range AS INT) AS k FROM range(3)"),
+        "late": lambda: own.sql(f"SELECT range AS t, {late} AS k FROM range(400000)"),  # noqa: S608
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("polars", "InvalidOperationError: conversion from"),
+        ("file", "FileNotFoundError: No such file"),
+        ("function", "ZeroDivisionError: integer"),
+        ("duckdb", "ConversionException: Conversion Error: Could not"),
+        ("late", "OSError: .*too late"),
+    ],
+)
+def test_the_stream_is_told_whose_query_fails(name: str, reason: str) -> None:
+    frame = failing()[name]
+    end = r".*\): correct its query, or give its rows as a table$"
+    for sides, side in (((frame(), PLAIN), "left"), ((PLAIN, frame()), "right")):
+        said = rf"^{side} is a .*, whose rows cannot be read \({reason}"
+        with pytest.raises(InputError, match=said + end):
+            TASKS["replay"](*sides)
+    with pytest.raises(InputError, match=r"^stream b is a .*, whose rows cannot be read \("):
+        winnow.multijoin({"a": PLAIN, "b": frame()}, predicate="equi:k", time="t", window=1)
