@@ -50,6 +50,11 @@ def cached_lanes(cache: Path) -> list[CachedFolder]:
     return sorted(found, key=lambda own: own.used, reverse=True)
 
 
+def is_lanes(folder: Path) -> bool:
+    """Return whether a folder is what a cache holds, and no cache."""
+    return bool(_LANES.fullmatch(folder.name)) and (folder / MANIFEST).is_file()
+
+
 def _has_lanes(folder: Path) -> bool:
     """Return whether winnow made a folder: others name theirs by 32 digits, too."""
     with suppress(OSError):

@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from engine.lanes.cached import note_use, tidy
+from engine.lanes.cached import is_lanes, note_use, tidy
 from engine.lanes.manifest import MANIFEST, Prepared
 from engine.runtime.cache_folders import LANES, cache_home
 from engine.runtime.errors import InputError, OutputError, WinnowError
@@ -125,6 +125,11 @@ class LaneFolder(LaneHome):
     def draft(self) -> Iterator[Place]:
         """Yield the folder to write into; see `LaneHome.draft`."""
         folder, draft = self._folder, self._draft
+        if is_lanes(folder.parent):
+            raise OutputError(
+                f"folder {folder.parent} holds prepared lanes itself: give the cache that it lies "
+                f"in, --cache {folder.parent.parent}"
+            )
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise self._taken(folder)
         with undone_at_end(partial(remove_folder, draft)):

@@ -35,7 +35,7 @@ from engine.lanes.prepare import prepare, prepare_cached
 from engine.lanes.reader import LaneBatch, lane_batches, united_batches
 from engine.lanes.runs import Pieces, PlacedRun, write_index
 from engine.lanes.stored import MergedFile, RunPieces, Stored
-from engine.runtime.errors import InputError
+from engine.runtime.errors import InputError, OutputError
 from engine.runtime.executors import Executor, SerialExecutor, ThreadExecutor
 from engine.runtime.streams import SIDES
 
@@ -632,6 +632,16 @@ def test_damaged_lanes_are_prepared_anew(tmp_path: Path, harm: str) -> None:
         (first.folder / harm).write_bytes(b"half")
     assert content(cached(pair, tmp_path / "cache", SerialExecutor())) == expected
     assert [path.name for path in (tmp_path / "cache").iterdir()] == [first.folder.name]
+
+
+def test_lanes_are_no_cache_of_others(tmp_path: Path) -> None:
+    columns = {"t": [2, 1, 3], "k": ["a", "b", "c"], "i": [1.0, 1.0, 2.0]}
+    pair = (stored(tmp_path, "left", columns), stored(tmp_path, "right", columns))
+    lanes = cached(pair, tmp_path / "cache", SerialExecutor()).folder
+    held = sorted(lanes.rglob("*"))
+    with pytest.raises(OutputError, match=f"{lanes} holds .*give .*--cache {lanes.parent}$"):
+        cached(pair, Path(lanes), SerialExecutor())
+    assert sorted(lanes.rglob("*")) == held
 
 
 @pytest.mark.parametrize("table", [pa.table({"_tt": [1]}), pa.table({"_ts": [1]})])
