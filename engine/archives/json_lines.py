@@ -74,7 +74,15 @@ def _blocks(file: pa.NativeFile, block: int) -> Iterator[bytes]:
 
 
 def _parsed(schema: pa.Schema | None, unexpected: str, lines: bytes) -> pa.Table:
-    """Parse lines. Arrow reads null on a line as {}, but crashes where the first has it."""
+    """Parse lines. Arrow reads null on a line as {}, but crashes where the first has it.
+
+    It does not look whether text is in UTF-8.
+    """
+    if not lines.isascii():
+        try:
+            lines.decode()
+        except UnicodeDecodeError as error:
+            raise pa.ArrowInvalid("not in UTF-8") from error
     if begin := _NULL.match(lines):
         lines = lines[: begin.start(1)] + b"{}" + lines[begin.end() :]
     return pj.read_json(

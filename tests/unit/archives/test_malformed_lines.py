@@ -171,6 +171,17 @@ def test_null_on_a_line_is_a_row_without_time(
         replayed(tmp_path / "a.jsonl", "error")
 
 
+def test_a_line_of_json_in_another_encoding_is_malformed(tmp_path: Path) -> None:
+    rows = ['{"t": 1, "k": 1, "s": "größe"}', '{"t": 2, "k": 1, "s": "größe"}']
+    path = tmp_path / "a.jsonl"
+    path.write_bytes("\n".join(rows).encode())
+    assert replayed(path).outputs["left_s"].to_pylist() == ["größe"] * 2
+    path.write_bytes(rows[0].encode() + b"\n" + rows[1].encode("latin1"))
+    assert replayed(path).outputs["left_s"].to_pylist() == ["größe"]
+    with pytest.raises(InputError, match=r"a\.jsonl: 1 row is malformed \(row 1: .*not in UTF-8"):
+        replayed(path, "error")
+
+
 @pytest.mark.parametrize("odd", ["n/a?", "007", "99999999999999999999", "1.5x"])
 def test_the_cell_that_makes_a_key_text_is_told(tmp_path: Path, odd: str) -> None:
     (tmp_path / "a.csv").write_text(f"t,k\n1,1\n2,{odd}\n")
