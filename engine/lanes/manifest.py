@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from dataclasses import dataclass, field, fields
@@ -23,7 +24,7 @@ from engine.runtime.storage.uploads import objects
 from engine.runtime.storage.uris import Place, Uri
 from engine.runtime.streams import SIDES
 
-VERSION = 6
+VERSION = 7
 MANIFEST = "manifest.json"
 LANE = re.compile(r"lane-\d{5,}")
 """What `lane_folder` names."""
@@ -31,6 +32,8 @@ RUNS = "runs"
 """Folder of the runs that lanes have pieces of."""
 _LOOKED_AT = 8_192
 """Rows read at a time to find one."""
+_DIGEST = ',"digest":'
+"""Before the digest of all that a manifest says else, at its end."""
 
 
 def lane_folder(lane: int) -> str:
@@ -187,7 +190,8 @@ class Prepared:
         """Return what the manifest says."""
         found = {own.name: getattr(self, own.name) for own in fields(self)} | {"version": VERSION}
         found["folder"] = self.folder.name if isinstance(self.folder, Uri) else ""
-        return json.dumps(found, separators=(",", ":"), default=vars)
+        text = json.dumps(found, separators=(",", ":"), default=vars)
+        return text[:-1] + _DIGEST + json.dumps(_digest(text)) + "}"
 
     @staticmethod
     def load(folder: Place) -> Prepared:
@@ -196,7 +200,7 @@ class Prepared:
         Raises
         ------
         InputError
-            If there is none or it is of another version.
+            If there is none, it is of another version, or it was edited or damaged.
         """
         path = folder / MANIFEST
         try:
@@ -206,6 +210,9 @@ class Prepared:
             content = json.loads(found)
             if content.pop("version") != VERSION:
                 raise InputError(f"{path} is of another version of winnow: prepare the lanes again")
+            text = found.decode().rpartition(_DIGEST)[0] + "}"
+            if content.pop("digest") != _digest(text):
+                raise InputError(f"{path} was edited or damaged: prepare the lanes again")
             own = content.pop("folder")
             return _parsed(folder / own if own else folder, content)
         except (OSError, LookupError, TypeError, AttributeError, ValueError) as error:
@@ -214,6 +221,10 @@ class Prepared:
             raise InputError(
                 f"folder {folder} holds no whole lanes ({error}): prepare them again"
             ) from error
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _size(path: Path) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -632,6 +633,23 @@ def test_damaged_lanes_are_prepared_anew(tmp_path: Path, harm: str) -> None:
         (first.folder / harm).write_bytes(b"half")
     assert content(cached(pair, tmp_path / "cache", SerialExecutor())) == expected
     assert [path.name for path in (tmp_path / "cache").iterdir()] == [first.folder.name]
+
+
+@pytest.mark.parametrize(
+    "edit", ['"rows":3', '"joined":3', '"number":0', '"last_ts":3', '"on":["k"]']
+)
+def test_lanes_whose_manifest_was_edited_are_prepared_anew(tmp_path: Path, edit: str) -> None:
+    columns = {"t": [2, 1, 3], "k": ["a", "b", "c"], "i": [1.0, 1.0, 2.0]}
+    pair = (stored(tmp_path, "left", columns), stored(tmp_path, "right", columns))
+    first = cached(pair, tmp_path / "cache", SerialExecutor())
+    manifest = Path(first.folder) / "manifest.json"
+    whole = manifest.read_text()
+    assert edit in whole
+    manifest.write_text(whole.replace(edit, re.sub(r"[03k]", "1", edit)))
+    with pytest.raises(InputError, match=r"manifest\.json was edited or damaged: prepare"):
+        Prepared.load(first.folder)
+    assert cached(pair, tmp_path / "cache", SerialExecutor()).streams == first.streams
+    assert manifest.read_text() == whole
 
 
 def test_lanes_are_no_cache_of_others(tmp_path: Path) -> None:
