@@ -7,12 +7,15 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from job_cases import streams
 
 import winnow
 from engine.commands import main
 from engine.runtime.errors import InputError, SpecError
+from engine.runtime.warned import WinnowWarning
 
 JOIN: dict[str, Any] = {
     "name": "a", "left": "left.parquet", "right": "right.parquet", "on": "k", "time": "t",
@@ -128,6 +131,22 @@ def test_samples_that_mean_nothing(folder: Path, case: str) -> None:
     options, message = ERRORS[case]
     content = {"memory": 9, "metric": "error", "join": [given(JOIN | options)]}
     refused(folder, content, message)
+
+
+def test_a_warning_says_of_which_join_it_is(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for side in (0, 1):
+        pq.write_table(pa.table({"t": [1, 2], "k": [side, side]}), folder / f"{side}.parquet")
+    apart = JOIN | {"name": "b", "left": "0.parquet", "right": "1.parquet"}
+    found = r"join b: the exact join of left, .* check the join attributes, window and start_ts"
+    with pytest.warns(WinnowWarning, match=found):
+        winnow.allocate({"memory": 4, "join": [JOIN, apart]}, cache=folder / "cache")
+    lines = [f"{name} = {str(own)!r}" for name, own in apart.items()]
+    text = "\n".join(["memory = 4", "[[join]]", *lines])
+    (folder / "jobs.toml").write_text(text)
+    assert main(["allocate", "jobs.toml", "--cache", "cache"]) == 0
+    assert re.search(found, capsys.readouterr().err)
 
 
 TOMLS = {

@@ -16,10 +16,11 @@ from engine.jobs.allocate.joins import Measured, RecallJoin, measured, recall_jo
 from engine.jobs.allocate.recall import MeasuredCurve, calibrated
 from engine.jobs.replay.run import run_replay
 from engine.jobs.sample.run import run_sample
-from engine.options.allocate import ERROR, RECALL, AllocateOptions, JoinOptions, titled
+from engine.options.allocate import ERROR, JOIN, RECALL, AllocateOptions, JoinOptions, titled
 from engine.options.sample import SampleOptions
 from engine.runtime.errors import WinnowError
 from engine.runtime.executors import Executor, Progress, Stages
+from engine.runtime.warned import IN_WORDS
 
 MODEL, PROPORTIONAL, REFINED = "model", "prop", "refined"
 
@@ -174,11 +175,15 @@ def divided(
 
 @contextmanager
 def naming(join: JoinOptions) -> Iterator[None]:
-    """Say which join an error is of."""
+    """Say which join an error or a warning is of."""
+    title, words = titled(join.name), IN_WORDS.get()
+    before = IN_WORDS.set(lambda message: words(f"{title}: {JOIN.in_keywords(message)}"))
     try:
         yield
     except WinnowError as error:
-        raise type(error)(f"{titled(join.name)}: {error}") from error
+        raise type(error)(f"{title}: {error}") from error
+    finally:
+        IN_WORDS.reset(before)
 
 
 def named(stages: Stages, join: JoinOptions) -> Stages:
