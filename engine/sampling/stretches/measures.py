@@ -129,7 +129,9 @@ class Measures(NamedTuple):
 
         Outputs of a burst are like its pairs where keys are few, and like its tuples where each
         matches about once. The variance of draws with chances by x goes with the sum of
-        ``y^2 / x`` over all slices, which a sample estimates.
+        ``y^2 / x`` over all slices times that of x, and a sample estimates either. It has to
+        estimate the sum of x too, though that is 1: what happens to be large in a sample makes
+        ``y^2 / x`` small, and a total that goes by it too small.
 
         Parameters
         ----------
@@ -142,8 +144,9 @@ class Measures(NamedTuple):
         """
         best = np.zeros(len(SHARES))
         drawn = _mixed(SHARES[:, :, None], [own[places] for own in self[:3]])
+        seen = (drawn / chance).sum(axis=1)
         for total in totals.T:
-            squares = ((total / unit_of(total)) ** 2 / (chance * drawn)).sum(axis=1)
+            squares = ((total / unit_of(total)) ** 2 / (chance * drawn)).sum(axis=1) * seen
             if np.isfinite(squares).all() and squares.min() > 0:
                 best += squares / squares.min()
         return SHARES[best.argmin()] if best.any() else self.first
