@@ -29,19 +29,15 @@ def archive(path: Path, seed: int) -> str:
 
 
 def test_intervals_of_few_slices_hold(tmp_path: Path) -> None:
-    pair = archive(tmp_path / "left.parquet", 1), archive(tmp_path / "right.parquet", 2)
-    join: dict[str, Any] = {"on": "key", "time": "ts", "window": 30}
-    replay = {"memory": "20%", "policy": "simp", "split": "even"}
-    exact = winnow.replay(*pair, **join, **replay, count_only=True, cache=tmp_path / "cache")
-    recall = exact.report["recall"]
-    held = 0
-    for seed in range(30):
-        found = winnow.estimate(*pair, **join, **replay, read="12%", seed=seed)
-        assert found.report["how"] == "sample"
-        [one] = found.aggregates["recall"].to_pylist()
-        assert one["no_interval"] is None
-        held += one["low"] <= recall <= one["high"]
-    assert held >= 27  # samples of busy hours alone would look precise
+    recall, _, found = estimated(tmp_path, "12%", "recall")
+    assert held(found, recall) >= 27  # samples of busy hours alone would look precise
+
+
+def test_quiet_hours_that_are_drawn_more_often_do_not_make_outputs_vague(tmp_path: Path) -> None:
+    _, outputs, found = estimated(tmp_path, "25%", "outputs")
+    assert held(found, outputs) >= 27
+    apart = np.array([one["estimate"] for one in found]) / outputs - 1
+    assert np.sqrt((apart**2).mean()) < 0.02
 
 
 def test_a_sweep_draws_quiet_hours_more_often(
@@ -64,3 +60,24 @@ def test_a_sweep_draws_quiet_hours_more_often(
     first, quiet = found.edges[:-1] % DAY, DAY // 4
     all_quiet = first + np.diff(found.edges) <= quiet
     assert found.uneven[all_quiet].min() > 3 * np.median(found.uneven[first >= quiet])
+
+
+def estimated(folder: Path, read: str, measure: str) -> tuple[float, int, list[dict[str, Any]]]:
+    """Return a replay's recall and outputs, and estimates of a measure with 30 seeds."""
+    pair = archive(folder / "left.parquet", 1), archive(folder / "right.parquet", 2)
+    join: dict[str, Any] = {"on": "key", "time": "ts", "window": 30}
+    replay = {"memory": "20%", "policy": "simp", "split": "even"}
+    exact = winnow.replay(*pair, **join, **replay, count_only=True, cache=folder / "cache").report
+    lines = []
+    for seed in range(30):
+        found = winnow.estimate(*pair, **join, **replay, read=read, seed=seed)
+        assert found.report["how"] == "sample"
+        [one] = found.aggregates[measure].to_pylist()
+        assert one["no_interval"] is None
+        lines.append(one)
+    return exact["recall"], exact["result"]["outputs"], lines
+
+
+def held(found: list[dict[str, Any]], true: float) -> int:
+    """Return how many intervals hold a value."""
+    return sum(one["low"] <= true <= one["high"] for one in found)

@@ -141,6 +141,7 @@ class _Part:
         at = np.array([begin <= one.place < end for one in own.by_chance], bool)
         self._chance, self._sizes = own.chance[at], own.sizes[at]
         self._size = own.size(begin, end)
+        self._worth = own.known(begin, end, np.flatnonzero(at))
         self._found = [*self._certain, *self._by_chance]
         cells = len(plan.cells[0]) if plan.cells else 0
         self._values = np.array([one.reached() for one in self._found]).reshape(-1, cells, 2)
@@ -270,8 +271,14 @@ class _Part:
         return self._cell(np.column_stack([self._values[:, 0, 0], exact[:, 0]]))
 
     def _cell(self, values: Floats) -> Cell:
+        """Return what slices came to; totals go by what they are worth, not by how they are drawn.
+
+        Those whose load is unlike the others' are drawn more often than they have outputs.
+        """
         n = len(self._certain)
-        return Cell(values[:n].sum(axis=0), values[n:], self._sizes, self._chance, self._size)
+        return Cell(
+            values[:n].sum(axis=0), values[n:], self._sizes, self._chance, self._size, self._worth
+        )
 
     def _answer(self, values: Floats, confidence: float, *, average: bool = False) -> Answer:
         units = [unit_of(column) for column in values.T]
