@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
+from numpy.typing import NDArray
 
 from engine.archives.families import UNIT_DIGITS
 from engine.archives.folders import completed, in_files
@@ -18,11 +20,13 @@ from engine.archives.retyped import in_types, of_all
 from engine.archives.source import Archive, read_error
 from engine.archives.spooling import SpoolTask, spool
 from engine.runtime.columns import replaced
+from engine.runtime.jit import Ints
 from engine.runtime.storage import reading
 from engine.runtime.storage.uris import Uri
 
 _UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
-_BITS = {"INT32": 32, "INT64": 64}
+_SMALLER = 32
+_BITS = {"INT32": _SMALLER, "INT64": 64}
 _FARTHEST = 2**62
 
 
@@ -38,11 +42,20 @@ class GroupTimes(NamedTuple):
 Wanted: TypeAlias = Callable[[GroupTimes], bool]
 
 
-def group_times(file: pq.FileMetaData, time: str, unit: str) -> list[GroupTimes | None]:
-    """Return what is known of the times of every row group.
+class TimesOfGroups(NamedTuple):
+    """The times of all row groups of a file, as its footer tells of them: (groups,) each."""
 
-    None where a group must be read to know: without statistics, with null times, with times beyond
-    2^62 ticks, and of columns that are neither integers, timestamps nor dates.
+    known: NDArray[np.bool_]
+    """False where a group must be read to know: without statistics, with null times, with times
+    beyond 2^62 ticks, and of columns that are neither integers, timestamps nor dates."""
+    rows: Ints
+    low: Ints
+    high: Ints
+    """`low`, `high`: Ticks, where they are known. No row is earlier or later."""
+
+
+def times_of_groups(file: pq.FileMetaData, time: str, unit: str) -> TimesOfGroups:
+    """Return what is known of the times of every row group.
 
     Parameters
     ----------
@@ -53,18 +66,27 @@ def group_times(file: pq.FileMetaData, time: str, unit: str) -> list[GroupTimes 
         What one tick is.
     """
     columns = [i for i in range(file.num_columns) if file.schema.column(i).path == time]
-    if len(columns) != 1:
-        return [None] * file.num_row_groups
-    scale = _scale(file.schema.column(columns[0]), unit)
+    scale = _scale(file.schema.column(columns[0]), unit) if len(columns) == 1 else None
     if scale is None:
-        return [None] * file.num_row_groups
+        rows = chunks_of(file, ()).rows
+        return TimesOfGroups(np.zeros(rows.size, bool), rows, np.zeros_like(rows), rows)
     found = chunks_of(file, columns)
-    known = found.told & (found.nulls == 0)
-    ends = zip(*(own[:, 0].tolist() for own in (known, found.low, found.high)), strict=True)
-    return [
-        _times(rows, low, high, scale) if is_known else None
-        for rows, (is_known, low, high) in zip(found.rows.tolist(), ends, strict=True)
-    ]
+    low, high, known = found.low[:, 0], found.high[:, 0], found.told[:, 0]
+    known = known & (found.nulls[:, 0] == 0)
+    if scale.unsigned_bits == _SMALLER:
+        low, high = low % 2**_SMALLER, high % 2**_SMALLER
+    elif scale.unsigned_bits:  # those of 2^63 or more are negative
+        known &= (low >= 0) & (high >= 0)
+    known &= (low >= -(_FARTHEST // scale.up)) & (high <= (_FARTHEST - 1) // scale.up)
+    known &= low <= high
+    low, high = (np.where(known, own, 0) * scale.up for own in (low, high))
+    return TimesOfGroups(known, found.rows, low // scale.down, -(-high // scale.down))
+
+
+def group_times(file: pq.FileMetaData, time: str, unit: str) -> list[GroupTimes | None]:
+    """Return the same group by group, None where it is not known."""
+    found = zip(*(own.tolist() for own in times_of_groups(file, time, unit)), strict=True)
+    return [GroupTimes(*own) if known else None for known, *own in found]
 
 
 class _Scale(NamedTuple):
@@ -90,13 +112,6 @@ def _scale(column: Any, unit: str) -> _Scale | None:  # noqa: ANN401 - a ColumnS
         digits = UNIT_DIGITS[unit] - UNIT_DIGITS[_UNITS[logical["timeUnit"]]]
         return _Scale(0, 10 ** max(digits, 0), 10 ** max(-digits, 0))
     return None
-
-
-def _times(rows: int, low: int, high: int, scale: _Scale) -> GroupTimes | None:
-    if scale.unsigned_bits:
-        low, high = (own % 2**scale.unsigned_bits for own in (low, high))
-    low, high = low * scale.up // scale.down, -(-high * scale.up // scale.down)
-    return GroupTimes(rows, low, high) if -_FARTHEST <= low <= high < _FARTHEST else None
 
 
 PART_ROWS = 131_072

@@ -12,7 +12,7 @@ from engine.archives.folders import NONE, completed, in_files
 from engine.archives.footers import chunks_of, footer_of, stored
 from engine.archives.normalise import FaultTally, Normalised, bad_rows_error, normalise
 from engine.archives.roles import JoinColumns, Roles
-from engine.archives.rows import Part, group_times
+from engine.archives.rows import Part, times_of_groups
 from engine.archives.source import Archive, read_error
 from engine.runtime.errors import NoStretchesError
 from engine.runtime.jit import Ints
@@ -84,27 +84,29 @@ def row_groups(
             f"stretch can be read alone: {remedy}",
             f"{archive.side} is {archive.format.upper()}",
         )
-    found, first = [], 0
+    parts, first = [np.empty((len(RowGroups._fields), 0), np.int64)], 0
     for at, file in enumerate(archive.files):
-        footer, file_first = footer_of(file.path, file.changed), first
-        read, joined = stored(footer, [*columns, *keys]), stored(footer, keys)
+        footer = footer_of(file.path, file.changed)
+        times = times_of_groups(footer, time, unit)
+        unknown = np.flatnonzero((times.rows > 0) & ~times.known)
+        if unknown.size:
+            raise NoStretchesError(
+                f"the {archive.side} archive: row group {unknown[0]} of {file.name} does not say "
+                f"from when to when {time} reaches (no statistics, nulls, or a type without): "
+                f"{remedy}",
+                f"{archive.side} has no statistics of time",
+            )
+        read, rows = stored(footer, [*columns, *keys]), times.rows
         sizes = chunks_of(footer, read).bytes
-        both = sizes.sum(axis=1), sizes[:, [read.index(i) for i in joined]].sum(axis=1)
-        known = zip(group_times(footer, time, unit), *(own.tolist() for own in both), strict=True)
-        for number, (times, *own) in enumerate(known):
-            if times is None:
-                if not footer.row_group(number).num_rows:
-                    continue
-                raise NoStretchesError(
-                    f"the {archive.side} archive: row group {number} of {file.name} does not say "
-                    f"from when to when {time} reaches (no statistics, nulls, or a type without): "
-                    f"{remedy}",
-                    f"{archive.side} has no statistics of time",
-                )
-            if times.rows:
-                found.append((at, number, *times, *own, first, file_first))
-                first += times.rows
-    groups = RowGroups(*np.array(found, np.int64).reshape(-1, len(RowGroups._fields)).T)
+        of_keys = sizes[:, np.isin(read, stored(footer, keys))]
+        before, none = np.cumsum(rows) - rows, np.zeros_like(rows)
+        own = RowGroups(
+            none + at, np.arange(rows.size), rows, times.low, times.high, sizes.sum(axis=1),
+            of_keys.sum(axis=1), first + before, first + none,
+        )  # fmt: skip
+        parts.append(np.array(own)[:, rows > 0])
+        first += int(rows.sum())
+    groups = RowGroups(*np.concatenate(parts, axis=1))
     _check_order(archive, groups, remedy)
     return groups
 
