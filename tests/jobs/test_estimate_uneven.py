@@ -80,13 +80,15 @@ def test_averages_of_values_on_both_sides_of_0_go_with_their_levels(tmp_path: Pa
         columns = {"t": times, "k": np.random.default_rng(seed).integers(0, 4, rows)}
         columns["v"] = 10.0 * times / rows - 4  # whose magnitudes first fall and then rise
         pq.write_table(pa.table(columns), place, row_group_size=20)
-    for seed in range(5):
+    held = 0
+    for seed in range(10):
         found = winnow.estimate(
             *places, on="k", time="t", window=10, read="20%", aggregates="avg(left.v)", seed=seed
         )
         [line] = found.aggregates["avg(left.v)"].to_pylist()
-        assert line["low"] < 1 < line["high"]
+        held += line["low"] < 1 < line["high"]
         assert line["high"] - line["low"] < 0.2
+    assert held >= 8
 
 
 def test_the_share_that_an_interval_needs_is_more_than_was_read(tmp_path: Path) -> None:

@@ -34,6 +34,8 @@ COUNTED = np.array([_LEAST, _LEAST, 1 - 2 * _LEAST])
 _FENCE, _ALIKE = 3.0, 1e-3
 """Distances between quartiles beyond which a slice is unlike the others, and the least that such a
 distance counts."""
+_MOST_OF = 2.0
+"""Times the least part of a stream's tuples, for which those of all streams in a slice count."""
 _LITTLE = 1e-300
 VALUED = 0.4, 0.2
 """Share of a slice's size that goes by how large the values in it may be: and once keys have been
@@ -46,6 +48,7 @@ class Measures(NamedTuple):
     pairs: Floats
     """Candidates: tuples of one stream times those of the others within their windows."""
     tuples: Floats
+    """At most twice the part that a slice has of any stream's: an output takes one of each."""
     alike: Floats
     """Pairs, weighted by how few bytes their keys take: where few keys are hot, they are stored in
     less, and match more. Or pairs of one key, once keys have been read."""
@@ -236,6 +239,7 @@ def measures_of(
     """
     borders, own, held = in_parts(edges, spreads, windows)
     tuples = np.sum(own, axis=0).sum(axis=1)
+    tuples = np.minimum(tuples, _MOST_OF * _common(edges, spreads, windows) * tuples.sum())
     tuples[tuples < 1e-9 * tuples.mean()] = 0.0  # what rounding left
     pairs = _pairs(own, held) * (tuples > 0)
     alike = pairs.copy()
@@ -296,6 +300,16 @@ def _pairs(own: Sequence[Floats], held: Sequence[Floats]) -> Floats:
         for i, one in enumerate(own)
     ]
     found: Floats = np.sum(latest, axis=0).sum(axis=1)
+    return found
+
+
+def _common(edges: Ints, spreads: Sequence[Spread], windows: Sequence[int]) -> Floats:
+    """Return the least part of any stream's tuples that outputs of a slice may have: (slices,)."""
+    met = [
+        spread.before(edges[1:]) - spread.before(edges[:-1] - window)
+        for spread, window in zip(spreads, windows, strict=True)
+    ]
+    found: Floats = np.min([own / max(own.sum(), _LITTLE) for own in met], axis=0)
     return found
 
 

@@ -69,7 +69,13 @@ def test_sizes_are_candidate_pairs(seed: int) -> None:
     )
     rows = np.diff(sum(_spread(own).before(edges) for own in groups))
     assert found.pairs == pytest.approx(wanted / wanted.sum(), rel=0.2)
-    assert found.tuples == pytest.approx(rows / rows.sum())
+    met = []
+    for own, window in zip(groups, windows, strict=True):
+        before = _spread(own).before
+        met.append(before(edges[1:]) - before(edges[:-1] - window))
+    parts = [rows / rows.sum(), *(2 * own / own.sum() for own in met)]
+    tuples = np.min(parts, axis=0)
+    assert found.tuples == pytest.approx(tuples / tuples.sum())
     assert found.alike.tolist() == found.pairs.tolist()  # nothing is known of keys
     sizes = found.sizes(np.array([0.2, 0.7, 0.1]))
     assert sizes == pytest.approx(0.3 * found.pairs + 0.7 * found.tuples)
@@ -118,12 +124,21 @@ def test_slices_drawn_for_certain_count_when_sizes_are_learnt() -> None:
     assert shares.argmax() == 2
 
 
-def test_a_slice_without_rows_has_no_size_and_any_other_has_one() -> None:
+def test_slices_that_may_have_outputs_have_a_size_and_no_others() -> None:
+    """Of the left stream, tuples of the first slice reach into the second."""
     left = _spread([(0, 99, 50), (900, 999, 50)])
-    right = _spread([(500, 599, 50), (900, 999, 50)])
+    right = _spread([(100, 599, 50), (900, 999, 50)])
     found = measures_of(np.arange(0, 1001, 100), (left, right), (10, 10)).sizes(FIRST)
-    assert (found > 0).tolist() == [True, *[False] * 4, True, *[False] * 3, True]
-    assert found[-1] > 3 * found[0]
+    assert (found > 0).tolist() == [False, True, *[False] * 7, True]
+    assert found[9] > 3 * found[1]
+
+
+def test_where_a_stream_has_next_to_none_the_others_tuples_do_not_count() -> None:
+    even, still = [(i, i + 99, 50) for i in range(0, 2000, 100)], [(800, 1199, 8)]
+    left = _spread([own for own in even if not 800 <= own[0] < 1200] + still)
+    found = measures_of(np.arange(0, 2001, 100), (left, _spread(even)), (10, 10))
+    assert (found.tuples[8:12] > 0).all()
+    assert found.tuples[9:12].max() < found.tuples[:8].min() / 10
 
 
 def test_slices_with_gaps_are_unlike_the_others() -> None:
