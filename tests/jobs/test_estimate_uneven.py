@@ -73,6 +73,29 @@ def test_what_an_interval_needs_is_told_with_the_pass_over_the_keys(tmp_path: Pa
     assert enough.aggregates["count"]["no_interval"][0].as_py() is None
 
 
+def test_where_one_stream_is_silent_next_to_nothing_is_read(tmp_path: Path) -> None:
+    """There are no outputs, however many tuples the other stream has."""
+    rows, places = 60_000, [str(tmp_path / f"{name}.parquet") for name in ("left", "right")]
+    for seed, place in enumerate(places):
+        rng = np.random.default_rng(seed)
+        times = np.sort(rng.integers(0, rows, rows))
+        if not seed:
+            times = times[(times < 0.3 * rows) | (times > 0.7 * rows)]
+        columns = {"t": times, "k": rng.integers(0, 50, times.size)}
+        pq.write_table(pa.table(columns), place, row_group_size=150)
+    given: dict[str, Any] = {"on": "k", "time": "t", "window": 50, "aggregates": "count"}
+    exact = (
+        winnow.estimate(*places, **given, within=1e-9).aggregates["count"]["estimate"][0].as_py()
+    )
+    apart = []
+    for seed in range(10):
+        found = winnow.estimate(*places, **given, read="20%", seed=seed)
+        [line] = found.aggregates["count"].to_pylist()
+        assert line["no_interval"] is None
+        apart.append(line["estimate"] / exact - 1)
+    assert np.sqrt(np.square(apart).mean()) < 0.03
+
+
 def test_averages_of_values_on_both_sides_of_0_go_with_their_levels(tmp_path: Path) -> None:
     rows, places = 40_000, [str(tmp_path / f"{name}.parquet") for name in ("left", "right")]
     for seed, place in enumerate(places):
