@@ -44,6 +44,7 @@ COMMAND = Command(
         Group("where", (where.Engine, where.Cache, Storage)),
         Group("output", (where.Report, Plots)),
     ),
+    instead={"memory": 'write it into the TOML file, such as memory = "20%"'},
     example="winnow allocate joins.toml --plots plots",
 )
 

@@ -57,6 +57,14 @@ class _Commands:
             found = import_module(f"{__package__}.{name}")
         return found
 
+    def having(self, keyword: str) -> list[str]:
+        """Return the names of the commands that have an option; loads all of them."""
+        return [
+            name
+            for name in self.names
+            if any(own.toml == keyword for own in self.load(name).COMMAND.options.values())
+        ]
+
     def listed(self) -> dict[str, Command]:
         """Return every command without its options."""
         return {
@@ -77,7 +85,7 @@ def answer(
         Whether the process is the command's own.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    said = "winnow"
+    said, name = "winnow", ""
     STANDING.clear()
     if alone:
         make_ready()
@@ -96,7 +104,7 @@ def answer(
                     module = known.load(name)
                 if alone:
                     skip_pandas()
-                command, values = parsed(words, {name: module.COMMAND})
+                command, values = parsed(words, {name: module.COMMAND}, known.having)
                 asked = Asked(command, values, dict(engines))
                 with (
                     storing(asked.storage),
@@ -110,7 +118,8 @@ def answer(
                     end(said)
                 raise
     except WinnowError as error:
-        print(f"{said}: error: {error}{what_stands()}", file=sys.stderr)  # noqa: T201
+        more = f"; {said} --help has an example" if name and len(words) == 1 else ""
+        print(f"{said}: error: {error}{more}{what_stands()}", file=sys.stderr)  # noqa: T201
         return 2
     except OSError as error:
         why = unwritten(error) if alone else None

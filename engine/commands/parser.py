@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import metadata
 from shutil import get_terminal_size
 from textwrap import fill, indent
@@ -49,7 +49,14 @@ class _Parser(argparse.ArgumentParser):
         missing = message.removeprefix("the following arguments are required: ")
         if missing.startswith("{"):
             missing = f"one of {missing.strip('{}').replace(',', ', ')}"
-        raise SpecError(message if missing == message else f"{missing} is missing")
+        if missing == message:
+            raise SpecError(message)
+        what = {
+            own.metavar: f": give it ({own.help})"
+            for own in self._actions
+            if not own.option_strings
+        }
+        raise SpecError(f"{missing} is missing{what.get(missing, '')}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401 - argparse's
         known = tuple(action.choices or (value,))
@@ -177,9 +184,16 @@ def add_option(parser: argparse._ActionsContainer, option: Option) -> None:
 
 
 def parsed(
-    argv: Sequence[str] | None, commands: Mapping[str, Command]
+    argv: Sequence[str] | None,
+    commands: Mapping[str, Command],
+    elsewhere: Callable[[str], Sequence[str]] = lambda _: (),
 ) -> tuple[Command, dict[str, Any]]:
     """Return the command that a command line names, and the raw values that it gives.
+
+    Parameters
+    ----------
+    elsewhere : function
+        Returns the names of the commands that have an option of a keyword.
 
     Raises
     ------
@@ -201,8 +215,11 @@ def parsed(
     for word in unknown:
         if word.startswith("-"):
             flag = word.partition("=")[0]
-            raise SpecError(f"there is no option {flag}{command.hint(flag)}")
-        raise SpecError(f"{word!r} is of no option: put its name before it")
+            raise SpecError(f"there is no option {flag}{command.hint(flag, elsewhere)}")
+        raise SpecError(
+            f"{word!r} belongs to no option: write the option before it, or quote a value that has "
+            "blanks"
+        )
     return command, values
 
 

@@ -83,8 +83,8 @@ class Predicate:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise SpecError(
-                f"predicate {self.kind!r} is not known; choose one of {', '.join(KINDS)}."
-                + did_you_mean(self.kind, KINDS)
+                f"predicate {self.kind!r} is not known; choose one of {', '.join(KINDS)}, as in "
+                "equi:key." + did_you_mean(self.kind, KINDS)
             )
         if self.kind == "cosine":
             object.__setattr__(self, "dense", True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -73,7 +73,9 @@ class Given(dict[str, Any]):
             If it is not.
         """
         if name not in self:
-            raise SpecError(f"{self.options[name].written} is missing")
+            option = self.options[name]
+            what = option.help.split(":")[0].removesuffix(" (required)")
+            raise SpecError(f"{option.written} is missing: give it ({what})")
         return self[name]
 
     def fill(self, spec: type[S], **derived: Any) -> S:  # noqa: ANN401 - fields of the spec
@@ -153,15 +155,19 @@ class Command:
         """The keywords of options by the other names that they have."""
         return {also: name for name, own in self.options.items() for also in own.also}
 
-    def hint(self, flag: str) -> str:
-        """Return what ends an error about an option that does not exist: what to write instead."""
+    def hint(self, flag: str, elsewhere: Callable[[str], Sequence[str]] = lambda _: ()) -> str:
+        """Return what ends an error about an option that does not exist; see `parsed`."""
         name = flag.strip("-")
         if name.replace("-", "_") in self.instead:
             return f": {self.instead[name.replace('-', '_')]}"
         names = [own.toml.replace("_", "-") for own in self.options.values()]
         begun = [own for own in names if len(name) > 1 and own.startswith(name.lower())]
         near = closest(name, begun or names)
-        return f". Did you mean --{near}?" if near else ": --help-all lists those there are"
+        if near:
+            return f". Did you mean --{near}?"
+        others = ", ".join(elsewhere(name.replace("-", "_"))[:3])
+        has = f"it is one of winnow {others}; " if others else ""
+        return f": {has}--help-all lists those there are"
 
     def storage(self, values: Mapping[str, Any]) -> dict[str, str]:
         """Return how raw values by keyword say that object stores are reached."""
@@ -264,7 +270,8 @@ def read_toml(path: Place) -> dict[str, Any]:
     try:
         return tomllib.loads(text_at(path))
     except OSError as error:
-        raise SpecError(f"job file {path} cannot be read: {error}") from None
+        why = error.strerror or error
+        raise SpecError(f"job file {path} cannot be read ({why}): give a TOML file") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SpecError(f"job file {path} is no TOML: {error}") from None
 

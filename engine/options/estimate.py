@@ -153,7 +153,9 @@ class AnyEstimate(ABC):
             raise SpecError(f"--seconds is {self.seconds:g}; give more than 0")
         for name, value in (("within", self.within), ("read", self.read)):
             if value is not None and not 0 < value < 1:
-                raise SpecError(f"--{name} is {value:g}; give more than 0% and less than 100%")
+                raise SpecError(
+                    f"--{name} is {value:g}; give more than 0% and less than 100%, such as 1%"
+                )
         assert self.specs is not None  # noqa: S101 - read here, for its errors
 
     @property

@@ -238,7 +238,9 @@ class SweepOptions:
         if self.within is None:
             return
         if not 0 < self.within < 1:
-            raise SpecError(f"--within is {self.within:g}; give more than 0% and less than 100%")
+            raise SpecError(
+                f"--within is {self.within:g}; give more than 0% and less than 100%, such as 1%"
+            )
         if self.base.bound is not None:
             raise SpecError(
                 "--bound is of everything, and --within replays stretches: leave one of them out"

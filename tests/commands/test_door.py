@@ -128,7 +128,17 @@ def test_help_names_the_papers_that_it_cites(capsys: pytest.CaptureFixture[str])
         ),
         ("explain --measure=3", "--measure takes no value: leave out ='3'"),
         ("completion", "one of bash, zsh, fish is missing"),
-        ("report", "PATH is missing"),
+        ("report", "PATH is missing: give it (folder of outputs that a command has written)"),
+        ("explain", "--rates is missing: give it (tuples per unit time)"),
+        ("generate zipf --domain 5", "--rows is missing: give it (tuples of the left stream)"),
+        (
+            "replay --memory 10 %",
+            "'%' belongs to no option: write the option before it, or quote a value that has blanks",
+        ),
+        (
+            "allocate no.toml",
+            "job file no.toml cannot be read (No such file or directory): give a TOML file",
+        ),
         ("warm --only ,", "--only is ',', which names nothing: give a name, or several"),
     ],
 )
@@ -137,8 +147,9 @@ def test_a_line_that_cannot_be_read_is_told_in_a_line(
 ) -> None:
     command = words.partition(" ")[0]
     assert main(words.split()) == 2
+    more = "" if " " in words else f"; winnow {command} --help has an example"
     shown = capsys.readouterr()
-    assert (shown.out, shown.err) == ("", f"winnow {command}: error: {told}\n")
+    assert (shown.out, shown.err) == ("", f"winnow {command}: error: {told}{more}\n")
 
 
 @pytest.fixture(scope="module")
@@ -234,6 +245,14 @@ def test_fish_completes(scripts: Path, line: str, found: set[str]) -> None:
         (["replay", "--memor=10%"], "there is no option --memor. Did you mean --memory?"),
         (["multijoin", "--pred", "equi:k"], "there is no option --pred. Did you mean --predicate?"),
         (["estimate", "--error", "0"], "there is no option --error: --help-all lists"),
+        (
+            ["replay", "--target=1"],
+            "there is no option --target: it is one of winnow sweep; --help",
+        ),
+        (
+            ["allocate", "x.toml", "--memory=5%"],
+            "there is no option --memory: write it into the TOML file",
+        ),
         (["multijoin", "--on=k"], "there is no option --on: name the column in the predicate"),
         (["-V"], "there is no option -V. Did you mean --version?"),
         (["--verson"], "there is no option --verson. Did you mean --version?"),

@@ -156,7 +156,8 @@ class ArrivalProfile:
         try:
             content = json.loads(text_at(place_of(os.fspath(path))))
         except (OSError, UnicodeDecodeError) as error:
-            raise SpecError(f"profile {path} cannot be read ({error}): {_AGAIN}") from None
+            why = getattr(error, "strerror", None) or error
+            raise SpecError(f"profile {path} cannot be read ({why}): {_AGAIN}") from None
         except json.JSONDecodeError:
             raise SpecError(f"{path} is no profile: {_AGAIN}") from None
         if not isinstance(content, dict) or content.get("winnow") != KIND:
