@@ -133,7 +133,7 @@ def test_help_names_the_papers_that_it_cites(capsys: pytest.CaptureFixture[str])
         ("generate zipf --domain 5", "--rows is missing: give it (tuples of the left stream)"),
         (
             "replay --memory 10 %",
-            "'%' belongs to no option: write the option before it, or quote a value that has blanks",
+            "'%' belongs to no option: write the option before it, or quote a value with blanks",
         ),
         (
             "allocate no.toml",
