@@ -217,7 +217,8 @@ def parsed(
             flag = word.partition("=")[0]
             raise SpecError(f"there is no option {flag}{command.hint(flag, elsewhere)}")
         raise SpecError(
-            f"{word!r} belongs to no option: write the option before it, or quote a value with blanks"
+            f"{word!r} belongs to no option: write the option before it, or quote a value with "
+            "blanks"
         )
     return command, values
 
