@@ -87,4 +87,5 @@ def _unknown_types(frame: Any) -> Iterator[str]:  # noqa: ANN401 - whatever was 
 
 def kind_of(frame: object) -> str:
     """Return the type of a frame, for messages."""
-    return f"a {type(frame).__module__}.{type(frame).__qualname__}"
+    kind = type(frame)
+    return f"a {kind.__module__}.{kind.__qualname__}".replace(" builtins.", " ")

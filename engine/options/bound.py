@@ -18,6 +18,7 @@ from engine.options.option import Interface, Option
 from engine.options.replay import FACT, JOIN, STREAMS, WHERE_REPLAYED, JobOptions, job_of
 from engine.options.written import NEW_FOLDER
 from engine.runtime.errors import SpecError
+from engine.runtime.warned import warn
 
 
 class Bounded(Limits, total=False):
@@ -178,6 +179,8 @@ def bound_of(given: Given) -> BoundOptions:
             "through facts: give --split even, or the left stream's share, such as 0.8"
         )
     base = job_of(given, EVEN if split == ANY else split)
+    if base.memory == (None, None):
+        warn("without --memory all tuples fit, and the best possible is the exact join")
     one_sided = base.memory.count(None) == 1
     if "split" in given and split == ANY and one_sided:
         raise SpecError(

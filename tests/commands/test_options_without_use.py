@@ -45,6 +45,15 @@ def test_a_policy_without_a_memory_is_warned_of(tmp_path: Path) -> None:
         winnow.replay(*places, estimator="window", **join)
 
 
+def test_a_bound_without_a_memory_is_warned_of(tmp_path: Path) -> None:
+    own = streams(tmp_path).folder
+    join: dict[str, Any] = {"on": "k", "time": "t", "window": 9, "cache": tmp_path / "cache"}
+    places = own / "left.parquet", own / "right.parquet"
+    with pytest.warns(WinnowWarning, match="without memory all tuples fit, and the best possible"):
+        winnow.bound(*places, **join)
+    winnow.bound(*places, memory_left=3, **join)
+
+
 def test_age_buckets_are_of_measured_curves(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

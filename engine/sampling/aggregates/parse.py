@@ -93,7 +93,10 @@ class _Reading:
         token = self._token.match(text, self._at)
         close = re.compile(r"\s*\)").match(text, token.end()) if token else None
         if token is None or close is None:
-            inside = text[self._at :].partition(")")[0].strip()
+            inside, closed, _ = text[self._at :].partition(")")
+            inside = inside.strip()
+            if token is not None and not closed:
+                raise SpecError(f"--aggregate {text!r}: ')' is missing after {token[0].strip()!r}")
             raise SpecError(
                 f"--aggregate {text!r}: {inside!r} is no value: give {self._columns}, importance "
                 "or, of count, *"

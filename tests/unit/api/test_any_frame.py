@@ -176,9 +176,9 @@ def test_a_pandas_index_that_only_numbers_rows_is_no_column() -> None:
 @pytest.mark.parametrize(
     ("frame", "said"),
     [
-        (3, "left is a builtins.int, which is neither a path nor a frame"),
-        ([1, 2], "left is a builtins.list, which is neither a path nor a frame"),
-        ({"a": LEFT}, r"left is a builtins.dict: .*winnow\.multijoin, .* winnow\.replay_streams"),
+        (3, "left is a int, which is neither a path nor a frame"),
+        ([1, 2], "left is a list, which is neither a path nor a frame"),
+        ({"a": LEFT}, r"left is a dict: .*winnow\.multijoin, .* winnow\.replay_streams"),
         (
             pd.DataFrame({"at": [1, "x"], "item": [1, 2]}),
             "left is a pandas.*one type that Arrow has",
@@ -192,7 +192,7 @@ def test_what_is_no_frame_is_said(frame: Any, said: str) -> None:
 
 @pytest.mark.parametrize("task", [winnow.multijoin, winnow.explain])
 def test_streams_without_names_are_refused(task: Callable[..., Any]) -> None:
-    said = "streams is a builtins.list: give a mapping of names to streams, such as {'a'"
+    said = "streams is a list: give a mapping of names to streams, such as {'a'"
     with pytest.raises(SpecError, match=said):
         task([LEFT, RIGHT], predicate="equi:item", time="at", window="30s")
 
