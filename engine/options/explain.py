@@ -202,8 +202,8 @@ def statistics(given: Given) -> JoinStatistics:
     for option, values in (("windows", windows), ("distinct", distinct), ("buckets", buckets)):
         if len(values) != len(rates):
             raise SpecError(
-                f"--{option} has {len(values)} of the {len(rates)} values that --rates has: give "
-                "one for each stream"
+                f"--{option} has {len(values)} values, and --rates {len(rates)}: give one for each "
+                "stream"
             )
     rows = zip(rates, windows, distinct, buckets, strict=True)
     streams = tuple(StreamStatistics(str(i), *row) for i, row in enumerate(rows, 1))
