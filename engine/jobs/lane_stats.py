@@ -8,7 +8,6 @@ is made again.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from engine.jobs.frame import JobLanes
 from engine.lanes.joint import Peaks, Windows, joint_peaks, largest, peaks_tasks, until_of
 from engine.lanes.profile import LaneProfile, SideProfile, SideProfiler
 from engine.lanes.reader import LaneFiles, streamed
+from engine.lanes.sealed import sealed, unsealed
 from engine.lanes.stored import Stored
 from engine.policies import ValueKind
 from engine.runtime.compilation.source import source_digest
@@ -270,15 +270,15 @@ def _cache(
 
 def _read(path: Place, parse: Callable[[Any], T]) -> T | None:
     try:
-        found = bytes_at(path)
-        return None if found is None else parse(json.loads(found))
-    except (OSError, ValueError, TypeError, AttributeError):  # not there, or not whole
+        content, whole = unsealed(bytes_at(path) or b"")
+        return parse(content["kept"]) if whole else None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # not there, or not whole
         return None
 
 
 def _write(path: Place, content: Any) -> None:  # noqa: ANN401 - whatever JSON holds
     with suppress(OSError), written(path, path.parent) as own:
-        own.write_text(json.dumps(content))
+        own.write_text(sealed({"kept": content}))
 
 
 def _peaks_from(content: Sequence[int]) -> Peaks:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -16,6 +14,7 @@ import pyarrow.compute as pc
 from engine.archives.moments import time_type
 from engine.lanes.facts import FACTS, FactFile, FactSummary
 from engine.lanes.runs import TimedPiece
+from engine.lanes.sealed import sealed, unsealed
 from engine.lanes.stored import MergedFile, Rows, RunPieces, Stored
 from engine.runtime.errors import InputError
 from engine.runtime.storage.places import is_there
@@ -32,8 +31,6 @@ RUNS = "runs"
 """Folder of the runs that lanes have pieces of."""
 _LOOKED_AT = 8_192
 """Rows read at a time to find one."""
-_DIGEST = ',"digest":'
-"""Before the digest of all that a manifest says else, at its end."""
 
 
 def lane_folder(lane: int) -> str:
@@ -190,8 +187,7 @@ class Prepared:
         """Return what the manifest says."""
         found = {own.name: getattr(self, own.name) for own in fields(self)} | {"version": VERSION}
         found["folder"] = self.folder.name if isinstance(self.folder, Uri) else ""
-        text = json.dumps(found, separators=(",", ":"), default=vars)
-        return text[:-1] + _DIGEST + json.dumps(_digest(text)) + "}"
+        return sealed(found)
 
     @staticmethod
     def load(folder: Place) -> Prepared:
@@ -207,11 +203,10 @@ class Prepared:
             found = bytes_at(path)
             if found is None:
                 raise InputError(f"folder {folder} holds no lanes: prepare them")
-            content = json.loads(found)
+            content, whole = unsealed(found)
             if content.pop("version") != VERSION:
                 raise InputError(f"{path} is of another version of winnow: prepare the lanes again")
-            text = found.decode().rpartition(_DIGEST)[0] + "}"
-            if content.pop("digest") != _digest(text):
+            if not whole:
                 raise InputError(f"{path} was edited or damaged: prepare the lanes again")
             own = content.pop("folder")
             return _parsed(folder / own if own else folder, content)
@@ -221,10 +216,6 @@ class Prepared:
             raise InputError(
                 f"folder {folder} holds no whole lanes ({error}): prepare them again"
             ) from error
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _size(path: Path) -> int:

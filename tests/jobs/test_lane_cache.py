@@ -233,6 +233,17 @@ def test_what_is_kept_of_lanes_and_is_of_another_form_is_found_out_again(
     assert replay(tmp_path)[0] == first
 
 
+@pytest.mark.parametrize("kind", ["summary", "profile", "peaks"])
+def test_what_is_kept_of_lanes_and_was_edited_is_found_out_again(tmp_path: Path, kind: str) -> None:
+    streams(tmp_path, seed=6, rows=400)
+    first, _ = replay(tmp_path)
+    places = list(tmp_path.glob(f"cache/*/lane-*/{kind}-*.json"))
+    assert places
+    for place in places:
+        place.write_text(place.read_text().translate(str.maketrans("123456789", "912345678")))
+    assert replay(tmp_path)[0] == first
+
+
 @pytest.mark.parametrize("windows", [(3, 9), (0, 0), (2**62, 5)])
 def test_who_is_in_reach_is_known_without_joining(windows: tuple[int, int]) -> None:
     rng = np.random.default_rng(sum(windows) % 97)
