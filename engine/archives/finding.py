@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from engine.runtime.errors import InputError, closest, did_you_mean
 from engine.runtime.storage import reading
-from engine.runtime.storage.listing import check_whole, files_at
+from engine.runtime.storage.listing import check_outside, files_at
 from engine.runtime.storage.uris import Uri, checked_text, source_of
 
 ENDINGS = ".parquet, .csv, .tsv, .jsonl, .arrow or .feather (or be text as .gz, .bz2, .zst or .lz4)"
@@ -70,7 +70,7 @@ def _on_disk(where: str) -> list[str]:
     if mode is not None:
         if stat.S_ISDIR(mode):
             fixed, entries = place, _entries(place)
-            check_whole(where, (own.name for own in entries))
+            check_outside(place)
             found = [*_inside(entries, (os.path.realpath(place),))]
         else:
             fixed, found = place.parent, [*_below(place, mode)]

@@ -32,7 +32,9 @@ RUN = re.compile(r"run-[0-9a-f]{32}")
 _TABLES = (
     ("_delta_log", "Delta Lake", "deltalake.DeltaTable, or spark.read.format('delta')"),
     (".hoodie", "Hudi", "spark.read.format('hudi')"),
+    ("metadata/*.metadata.json", "Iceberg", "pyiceberg's scan().to_arrow(), or spark.table"),
 )
+"""What lies in the folder of a table, the format, and what reads it."""
 _MAGIC = re.compile(r"[*?\[]")
 
 
@@ -135,6 +137,13 @@ def check_whole(folder: str, names: Iterable[str]) -> None:
                 f"folder {folder} is a table of {what}, and some of its files may hold rows that "
                 f"it has no longer: read it as a frame ({reader}), and give that to winnow.replay"
             )
+
+
+def check_outside(folder: Path) -> None:
+    """Raise `InputError` if a folder on a disk is that of a table, or lies in one."""
+    for own in (folder.absolute(), *folder.absolute().parents):
+        found = [name for name, *_ in _TABLES if next(own.glob(name), None) is not None]
+        check_whole(str(own), found)
 
 
 def _hidden(below: str) -> bool:

@@ -125,6 +125,20 @@ def test_the_folder_of_a_table_format_is_refused(tmp_path: Path) -> None:
         open_archive(str(tmp_path), "left")
 
 
+@pytest.mark.parametrize(
+    ("mark", "what"),
+    [("_delta_log/0.json", "Delta Lake"), ("metadata/v1.metadata.json", "Iceberg")],
+)
+def test_a_folder_within_a_table_is_refused(tmp_path: Path, mark: str, what: str) -> None:
+    table = tmp_path / "table"
+    hive(table / "data", "x=1")
+    (table / mark).parent.mkdir()
+    (table / mark).write_text("{}")
+    for folder in (table, table / "data", table / "data" / "x=1"):
+        with pytest.raises(InputError, match=rf"folder \S+/table is a table of {what}"):
+            open_archive(str(folder), "left")
+
+
 def test_text_files_lie_in_folders_too(tmp_path: Path) -> None:
     for value in ("a", "b"):
         (tmp_path / f"x={value}").mkdir()
