@@ -14,7 +14,7 @@ import numpy as np
 
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.stretches.density import Spread
-from engine.sampling.stretches.measures import in_parts
+from engine.sampling.stretches.meeting import in_parts
 
 SHARE = 0.2
 """Of a slice's size, what goes by how unlike its load is."""

@@ -9,12 +9,9 @@ import numpy as np
 
 from engine.runtime.jit import Floats, Ints
 from engine.sampling.stretches.density import Spread
-from engine.sampling.stretches.slices import fractions
+from engine.sampling.stretches.meeting import in_parts, least_part, pairs_made, unexpired
 from engine.sampling.stretches.units import unit_of
 
-_PARTS = 8, 64
-"""Parts of a slice in which the pairs that tuples make are added up: at least, and at most where
-that takes half a window each."""
 _LEAST, _STEPS = 0.05, 6
 _LEFT = 1 - 3 * _LEAST
 SHARES = np.array(
@@ -239,9 +236,9 @@ def measures_of(
     """
     borders, own, held = in_parts(edges, spreads, windows)
     tuples = np.sum(own, axis=0).sum(axis=1)
-    tuples = np.minimum(tuples, _MOST_OF * _common(edges, spreads, windows) * tuples.sum())
+    tuples = np.minimum(tuples, _MOST_OF * least_part(edges, spreads, windows) * tuples.sum())
     tuples[tuples < 1e-9 * tuples.mean()] = 0.0  # what rounding left
-    pairs = _pairs(own, held) * (tuples > 0)
+    pairs = pairs_made(own, held) * (tuples > 0)
     alike = pairs.copy()
     for spread, own_weights in zip(spreads, weighted or (), strict=False):
         alike *= np.sqrt(_relative(edges, spread, own_weights))
@@ -253,8 +250,8 @@ def measures_of(
             for stream, weights in columns:
                 own_large, held_large = [*own], [*held]
                 own_large[stream] = np.diff(weights.before(borders), axis=1)
-                held_large[stream] = _held(weights, borders, windows[stream])
-                large.append(_pairs(own_large, held_large))
+                held_large[stream] = unexpired(weights, borders, windows[stream])
+                large.append(pairs_made(own_large, held_large))
             together = np.min(large, axis=0) if least else np.mean(large, axis=0)
             scale = pairs.sum() / max(float(together.sum()), _LITTLE)
             found.append(
@@ -266,51 +263,6 @@ def measures_of(
     tuples /= max(tuples.sum(), _LITTLE)
     found = [part / part.sum() if part.any() else tuples for part in (pairs, alike)]
     return Measures(found[0], tuples, found[1], values=values, levels=level)
-
-
-def in_parts(
-    edges: Ints, spreads: Sequence[Spread], windows: Sequence[int]
-) -> tuple[Ints, list[Floats], list[Floats]]:
-    """Return parts of slices: borders, and by stream what arrives and what is unexpired in each.
-
-    Returns
-    -------
-    (slices, parts + 1) int64, then by stream (slices, parts) float64 twice
-    """
-    begin, gap = edges[:-1, None], np.diff(edges)[:, None]
-    parts = int(np.clip(2 * int(gap.max()) // (min(windows) + 1), *_PARTS))
-    at = np.arange(parts + 1)
-    borders = begin + fractions(gap, at, np.full_like(at, parts))
-    own = [np.diff(spread.before(borders), axis=1) for spread in spreads]
-    held = [_held(one, borders, window) for one, window in zip(spreads, windows, strict=True)]
-    return borders, own, held
-
-
-def _held(spread: Spread, borders: Ints, window: int) -> Floats:
-    """Return what is within a window in the middle of parts of time: (slices, parts) float64."""
-    middle = borders[:, :-1] + np.diff(borders, axis=1) // 2
-    found: Floats = spread.before(middle + 1) - spread.before(middle - window)
-    return found
-
-
-def _pairs(own: Sequence[Floats], held: Sequence[Floats]) -> Floats:
-    """Return how many pairs arrivals make with what the other streams hold: (slices,) float64."""
-    latest = [
-        one * np.prod([other for j, other in enumerate(held) if j != i], axis=0)
-        for i, one in enumerate(own)
-    ]
-    found: Floats = np.sum(latest, axis=0).sum(axis=1)
-    return found
-
-
-def _common(edges: Ints, spreads: Sequence[Spread], windows: Sequence[int]) -> Floats:
-    """Return the least part of any stream's tuples that outputs of a slice may have: (slices,)."""
-    met = [
-        spread.before(edges[1:]) - spread.before(edges[:-1] - window)
-        for spread, window in zip(spreads, windows, strict=True)
-    ]
-    found: Floats = np.min([own / max(own.sum(), _LITTLE) for own in met], axis=0)
-    return found
 
 
 def _relative(edges: Ints, spread: Spread, weighted: Spread) -> Floats:
