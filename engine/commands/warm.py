@@ -60,7 +60,10 @@ RUNS: dict[str, tuple[str, ...]] = {
     ),
     "sweep": (f"{_PAIR} --windows 20 --memory 25%,50% --policies {','.join(POLICIES)}",),
     "sample": (f"{_JOIN} {_AGGREGATES}",),
-    "estimate": (f"{_LEFT_RIGHT} --on k {_ON} --importance v --window 3 {_AGGREGATES}",),
+    "estimate": (
+        f"{_LEFT_RIGHT} --on k {_ON} --importance v --window 3 {_AGGREGATES}",
+        f"--left {{folder}}/cut.parquet --right {{folder}}/cut.parquet --on k {_ON} --window 3",
+    ),
     "bound": (_JOIN,),
     "allocate": ("{folder}/joins.toml --engine local --cache {folder}/lanes",),
     "multijoin": (
@@ -216,7 +219,9 @@ def write_streams(folder: Path) -> None:
             "v": rng.integers(1, 9, 240) / 1.0,
             "name": pa.array([f"key {own}" for own in key]),
         }
-        pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+        table = pa.table(columns)
+        pq.write_table(table, folder / f"{name}.parquet")
+    pq.write_table(pa.concat_tables([table] * 3), folder / "cut.parquet", row_group_size=1)
     pq.write_table(pa.table({"a": [0, 1, 2, 3, 1], "b": [1, 2, 2, 5, 0]}), folder / "fact.parquet")
     (folder / "joins.toml").write_text(_JOINS.format(folder=folder))
 
