@@ -38,10 +38,12 @@ def run(words: list[str], cache: Path, **more: str) -> str:
 @pytest.mark.parametrize("command", ["lookup", *repeats(own for own in RUNS if own != "lookup")])
 def test_nothing_is_compiled_where_kernels_are_shipped(command: str, tmp_path: Path) -> None:
     """They are compiled for any processor; this one's own name is another."""
-    tmp_path.joinpath("data").mkdir()
-    write_streams(tmp_path / "data")
-    words = [command, *RUNS[command][0].format(folder=tmp_path / "data").split()]
-    said = run(words, tmp_path / "cold")
+    runs = []
+    for folder in (tmp_path / "one", tmp_path / "another"):
+        folder.mkdir()
+        write_streams(folder)
+        runs.append([command, *RUNS[command][0].format(folder=folder).split()])
+    said = run(runs[0], tmp_path / "cold")
     compiles = not said.rstrip().endswith("compiled:")
     assert said.count("compiling kernels that no run has needed so far, kept in") == compiles
     assert compiles or command == "explain"
@@ -51,7 +53,7 @@ def test_nothing_is_compiled_where_kernels_are_shipped(command: str, tmp_path: P
     kernels = {"WINNOW_KERNELS": str(shipped)}
     again = run(["warm", "--only", command, "--check"], tmp_path / "empty", **kernels)
     assert again.rstrip().endswith("compiled:"), again
-    assert "compiling" not in run(words, tmp_path / "empty", **kernels)
+    assert "compiling" not in run(runs[1], tmp_path / "empty", **kernels)
 
 
 @pytest.mark.parametrize(
