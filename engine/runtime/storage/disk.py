@@ -34,7 +34,8 @@ def full_disk_reported(what: str, place: Path, remedy: str) -> Iterator[None]:
     what : str
         What `place` is: "output folder".
     place : Path
-        It or something near it is on the disk.
+        It or something near it is on the disk. Of a folder written aside, the error names what it
+        would have become.
     remedy : str
         What helps beside freeing space: "give another --out".
 
@@ -49,8 +50,19 @@ def full_disk_reported(what: str, place: Path, remedy: str) -> Iterator[None]:
         if error.errno not in _FULL or isinstance(error, OutputError):
             raise
         raise OutputError(
-            f"{what} {place} cannot be written, {_reason(error, place)}, or {remedy}"
+            f"{what} {_meant(place)} cannot be written, {_reason(error, place)}, or {remedy}"
         ) from error
+
+
+_DRAFT = re.compile(r"\.(?P<name>[^/]+)\.[0-9a-f]{32}\.tmp")
+
+
+def _meant(place: Path) -> Path:
+    """Return the folder that a place is written aside for, or the place itself."""
+    for folder in (place, *place.parents):
+        if found := _DRAFT.fullmatch(folder.name):
+            return folder.with_name(found["name"])
+    return place
 
 
 def _reason(error: OSError, place: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -130,6 +131,16 @@ def test_a_full_disk_is_told_with_its_space_and_leaves_no_part(
     with pytest.raises(OutputError, match=r"its disk is full \([\d,]+ of [\d,]+ bytes are free\)"):
         writer.write(TABLE) if held == 1 else writer.close()
     assert tree(tmp_path) == set()
+
+
+@pytest.mark.parametrize("inside", [".", "parts", "_work/seed-42"])
+def test_a_full_disk_is_told_of_the_folder_that_was_asked_for(tmp_path: Path, inside: str) -> None:
+    draft = tmp_path / f".my.out.{32 * 'a'}.tmp"
+    with (
+        pytest.raises(OutputError, match=f"^output {re.escape(str(tmp_path / 'my.out'))} cannot"),
+        full_disk_reported("output", draft / inside, "name another"),
+    ):
+        full()
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
