@@ -1,9 +1,9 @@
 """Ctrl-C ends a command soon, whatever compiled code or cluster it waits for.
 
-So does SIGTERM, by which schedulers and containers end what runs too long. Python raises
-`KeyboardInterrupt` in its main thread once that runs Python again, and ends when all threads have.
-Where a kernel takes longer, a thread that waits for the signal undoes what is unfinished and ends
-the process.
+So do SIGTERM, by which schedulers and containers end what runs too long, and SIGHUP, by which a
+terminal that closes does. Python raises `KeyboardInterrupt` in its main thread once that runs
+Python again, and ends when all threads have. Where a kernel takes longer, a thread that waits for
+the signal undoes what is unfinished and ends the process.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from engine.runtime.work import ANSWERING
 
 GRACE = 1.0
 """Seconds for threads to end by themselves."""
-_SIGNALS = signal.SIGINT, signal.SIGTERM
+_ALSO = signal.SIGTERM, signal.SIGHUP
+"""Signals that Python leaves to the system, where nobody ignores them as nohup does."""
+_SIGNALS = signal.SIGINT, *_ALSO
 _SIGNAL, _OVER, _LATE = "signal", "over", "late"
 _ENDING = threading.Lock()
 
@@ -59,16 +61,16 @@ def ends_soon(said: str) -> Iterator[None]:
     heard, told = os.pipe()
     os.set_blocking(told, False)
     before = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-    is_ours = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    if is_ours:
-        signal.signal(signal.SIGTERM, _interrupt)
+    ours = [own for own in _ALSO if signal.getsignal(own) is signal.SIG_DFL]
+    for own in ours:
+        signal.signal(own, _interrupt)
     threading.Thread(target=_watch, args=(heard, said), daemon=True).start()
     try:
         yield
     finally:
         signal.set_wakeup_fd(before)
-        if is_ours:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for own in ours:
+            signal.signal(own, signal.SIG_DFL)
         os.close(told)
 
 

@@ -1,4 +1,4 @@
-"""Signals end a command: exit status 130 or 143, one line, and nothing half-written."""
+"""Signals end a command: exit status 130, 143 or 129, one line, and nothing half-written."""
 
 from __future__ import annotations
 
@@ -108,7 +108,9 @@ def ended(
     return said, time.monotonic() - begun
 
 
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM], ids=lambda own: own.name)
+@pytest.mark.parametrize(
+    "by", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda own: own.name
+)
 @pytest.mark.parametrize(
     ("call", "grace", "times"),
     [(THREADS, 1.0, 1), (HERE, 1.0, 1), (THREADS, 10 * LONG, 2), (HERE, 10 * LONG, 2)],
@@ -128,6 +130,16 @@ def test_compiled_code_that_never_ends_is_left(
     assert said == f"{COMPILING}winnow stuck: stopped; nothing is left half-written\n"
     assert not scratch.exists()
     assert not out.parent.exists()
+
+
+def test_a_command_that_nohup_has_started_does_not_end_with_its_terminal(tmp_path: Path) -> None:
+    script = tmp_path / "stuck.py"
+    own = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+    call = f"{THREADS}; import os; os.kill(os.getpid(), signal.SIGHUP)"
+    script.write_text(own + STUCK.format(rounds=10, call=call, grace=1.0))
+    command = begin(str(script), "stuck")
+    _, said = command.communicate(timeout=LONG)
+    assert (command.returncode, said) == (0, COMPILING)
 
 
 @pytest.mark.parametrize("name", ["engine.options.meanings", "engine.commands.policies"])
