@@ -104,6 +104,19 @@ def test_a_demo_that_would_count_nothing_is_refused() -> None:
     assert "--rows 20000 must be more than 20000, where counting starts" in done.stderr
 
 
+@guards("benchmarks/demo.py", "tests/benchmarks/test_scripts.py")
+def test_a_demo_warns_of_nothing_while_it_compiles(
+    script: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WINNOW_CACHE", os.environ.get("WINNOW_CACHE", ""))  # and so after it
+    monkeypatch.setenv("WINNOW_COMPILE", os.environ.get("WINNOW_COMPILE", ""))
+    demo = script("demo")
+    monkeypatch.setattr(demo, "COMPARED", ["dgl"])
+    (report,) = demo.compare(demo.START + 100, "local")  # warnings are errors here
+    assert report["exact"]["outputs"] > 0
+
+
 @guards("benchmarks", "engine/jobs/sweep", "tests/benchmarks/test_scripts.py")
 def test_a_sweeps_tasks_are_remembered_to_be_replayed_alone(script: Any, tmp_path: Path) -> None:
     sweep = script("sweep")
