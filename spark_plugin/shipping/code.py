@@ -61,34 +61,34 @@ def archive_at(path: Path) -> Iterator[Path]:
         raise OutputError(f"archive {path} cannot be written: {error}") from error
 
 
-def write_code(path: Path) -> tuple[Path, Path]:
+def code_places(path: Path) -> tuple[Path, Path]:
+    """Return the places of a zip and of the script ``<name>-submit.py`` beside it.
+
+    Raises
+    ------
+    SpecError, OutputError
+        As `check_place`.
+    """
+    code = check_place(path, ".zip", "--out")
+    return code, check_place(path.with_name(f"{path.stem}-{_SUBMIT}"), ".py", "--out")
+
+
+def write_code(path: Path, launcher: Path) -> None:
     """Write the packages as a zip for ``--py-files``, and the script for ``spark-submit``.
-
-    Parameters
-    ----------
-    path : Path
-        Of the zip.
-
-    Returns
-    -------
-    (Path, Path)
-        The zip and the script ``<name>-submit.py`` beside it.
 
     Raises
     ------
     OutputError
-        If they cannot be written, or the script is there already.
+        If they cannot be written; then there is neither.
     """
-    launcher = check_place(path.with_name(f"{path.stem}-{_SUBMIT}"), ".py", "--out")
     with archive_at(path) as own, zipfile.ZipFile(own, "w", zipfile.ZIP_DEFLATED) as archive:
         for package in PACKAGES:
             for name, file in sorted(_files(resources.files(package), package)):
                 _add(archive, name, file.read_bytes())
         for name, text in _metadata():
             _add(archive, name, text.encode())
-    with archive_at(launcher) as own:
-        own.write_bytes(resources.files("spark_plugin").joinpath(_SUBMIT).read_bytes())
-    return path, launcher
+        with archive_at(launcher) as script:
+            script.write_bytes(resources.files("spark_plugin").joinpath(_SUBMIT).read_bytes())
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:

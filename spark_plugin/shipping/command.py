@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from engine.options.command import Command, Group
@@ -65,7 +66,7 @@ def run(asked: Asked) -> int:
         If there is nothing to write, it cannot be written, or a package is not installed.
     """
     from engine.commands.warm import RUNS, ship_kernels  # noqa: PLC0415 - winnow is light
-    from spark_plugin.shipping.code import check_place, write_code  # noqa: PLC0415 - so too
+    from spark_plugin.shipping import code as own_code  # noqa: PLC0415 - so too
     from spark_plugin.shipping.environment import packed, write_environment  # noqa: PLC0415 - so too
 
     given = asked.given
@@ -76,18 +77,15 @@ def run(asked: Asked) -> int:
             raise SpecError(f"--{name} is of the packages: give --environment FILE.tar.gz as well")
     known = [*RUNS, "none"]
     kernels = [chosen("--kernels", own, known) for own in given["kernels"] or RUNS]
-    words = ["spark-submit"]
-    start = "spark_plugin/submit.py"
-    environment = None
+    words, start = ["spark-submit"], "spark_plugin/submit.py"
+    code = launcher = environment = None
     if given["environment"] is not None:
-        environment = check_place(given["environment"], ".tar.gz", "--environment")
+        environment = own_code.check_place(given["environment"], ".tar.gz", "--environment")
         found = packed(given["extra"])
     if given["out"] is not None:
-        code, launcher = write_code(check_place(given["out"], ".zip", "--out"))
-        _print_size(code)
-        _print_size(launcher)
-        words.append(f"--py-files {code}")
-        start = str(launcher)
+        code, launcher = own_code.code_places(given["out"])
+        words.append(f"--py-files {quote(str(code))}")
+        start = quote(str(launcher))
     if environment is not None:
         with scratch_folder() as folder:
             compiled = None
@@ -96,9 +94,14 @@ def run(asked: Asked) -> int:
                 ship_kernels(compiled, kernels)
             _print_size(write_environment(environment, found, compiled), f", {len(found)} packages")
         words.append(
-            f"--archives {environment}#env --conf spark.pyspark.python=./env/bin/python "
+            f"--archives {quote(str(environment))}#env "
+            "--conf spark.pyspark.python=./env/bin/python "
             "--conf spark.pyspark.driver.python=python3"
         )
+    if code is not None and launcher is not None:  # last: it takes no time, so stands with the rest
+        own_code.write_code(code, launcher)
+        _print_size(code)
+        _print_size(launcher)
     print(" \\\n    ".join([*words, f"{start} replay ..."]))  # noqa: T201 - what was asked for
     return 0
 

@@ -214,12 +214,12 @@ class _Supervisor:
 
     def run(self) -> None:
         """Start everything, wait until nobody uses it, and stop it."""
-        from spark_plugin.shipping.code import write_code  # noqa: PLC0415 - the supervisor's alone
+        from spark_plugin.shipping.code import code_places, write_code  # noqa: PLC0415 - the supervisor's alone
 
         folder, cluster = self._folder, self._cluster
         cluster.jobs.mkdir()
         lay_out(folder / "clean")
-        write_code(cluster.archive)
+        write_code(*code_places(cluster.archive))
         try:
             self._daemon("master", "127.0.0.1", "master.Master")
             master = self._said("master", _STARTED)
