@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, TypedDict
+from urllib.parse import quote as percent_encoded
 
 from engine.options.command import Command, Group
 from engine.options.kinds import ITEMS, PLACE, Names
@@ -93,8 +94,9 @@ def run(asked: Asked) -> int:
                 compiled = folder / "kernels"
                 ship_kernels(compiled, kernels)
             _print_size(write_environment(environment, found, compiled), f", {len(found)} packages")
+        uri = percent_encoded(str(environment))  # as Spark reads a place before a fragment
         words.append(
-            f"--archives {quote(str(environment))}#env "
+            f"--archives {quote(uri)}#env "
             "--conf spark.pyspark.python=./env/bin/python "
             "--conf spark.pyspark.driver.python=python3"
         )
