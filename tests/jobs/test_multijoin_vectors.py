@@ -130,3 +130,23 @@ def test_indexes_give_the_rows_of_scans(tmp_path: Path, predicate: str) -> None:
     assert exact
     for probe in ("scan", "index"):
         assert joined(tmp_path, **given, **shed, probe=probe).rows == exact
+
+
+def test_under_a_clock_late_times_make_no_difference() -> None:
+    """As of times in nanoseconds, which float64 rounds to 256: a join that rounds never ends."""
+    rng = np.random.default_rng(0)
+    values = [rng.integers(-1, 2, 40).astype(float) for _ in TWO]
+    ticks = [np.sort(rng.integers(0, 30, 20)) for _ in TWO]
+    found = []
+    for first in (0, 1_700_000_000_000_000_001):
+        streams = {}
+        for name, ts, own in zip(TWO, ticks, values, strict=True):
+            vectors = pa.FixedSizeListArray.from_arrays(pa.array(own), 2)
+            streams[name] = pa.table({"ts": ts + first, "v": vectors})
+        done = winnow.multijoin(
+            streams, predicate="inner:v:1", time="ts", window=20, basic_window=5, adapt_every=1,
+            throttle=0.5, capacity=50, per_second=1,
+        )  # fmt: skip
+        found.append(done.outputs.select(["a_row", "b_row", "score"]).to_pylist())
+    assert found[0] == found[1]
+    assert found[0]

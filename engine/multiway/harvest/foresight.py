@@ -7,7 +7,6 @@ the plan holds. What sampled tuples read is always the same: theirs are found fu
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
@@ -19,7 +18,7 @@ from engine.multiway.harvest.layout import WHOLE, Flags, Plans, Tuples, admitted
 from engine.multiway.harvest.probing.found import NOT_FOUND, Found, Slice
 from engine.multiway.harvest.probing.tiled import TiledMatches
 from engine.multiway.harvest.probing.walk_layout import WalkJoin, without_windows
-from engine.runtime.jit import Ints
+from engine.runtime.jit import FOREVER, Ints
 
 PART = 1 << 12
 """Tuples whose matches are found at once, by all threads together; those that are sampled, by one,
@@ -70,18 +69,18 @@ class Foresight:
         self._parts.clear()
         self._join = self._join._replace(plans=plans)
 
-    def known(self, rank: int, until: float) -> Found:
+    def known(self, rank: int, until: int) -> Found:
         """Return what some tuples match, the one that stands at `rank` in arrival order among them.
 
         Parameters
         ----------
-        until : float
+        until : int
             The tick at which other plans may follow.
         """
         while self._parts and self._parts[0].end <= rank:
             self._parts.popleft()
         begin = self._parts[-1].end if self._parts else rank
-        end = int(np.searchsorted(self._ts, math.ceil(until)))
+        end = int(np.searchsorted(self._ts, min(until, FOREVER)))
         while begin < end and len(self._parts) < _AHEAD:
             after = min(begin + PART, end)
             each = [self._submit(cut) for cut in self._cuts(begin, after)]

@@ -11,6 +11,7 @@ none was dropped; those that were are then left out.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
@@ -150,7 +151,7 @@ class Timed:
         if n[layout.POPPED] < n[layout.PUSHED]:
             rank = int(self._arrivals.rank[self._clock.pushed[n[layout.POPPED]]])
         if not 0 <= rank - self._known.first < self._known.begin.shape[1]:
-            until = self._arrivals.t0 + float(self._clock.at[layout.NEXT])
+            until = self._arrivals.t0 + math.ceil(self._clock.at[layout.NEXT])  # exact: an int
             self._known = self._foresight.known(rank, until)
 
     def run(self, plan: ReadPlan, *, stale: bool) -> tuple[int, Chosen | None, bool]:
