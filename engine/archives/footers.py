@@ -79,11 +79,11 @@ def chunks_of(footer: pq.FileMetaData, columns: Sequence[int]) -> Chunks:
     long = footer.serialized_size >= _LONG
     rows, found = (walked(footer, places) if long else None) or one_by_one(footer, places)
     found = found[:, [places.index(i) for i in columns]]
-    told = found[:, :, TOLD]
-    of_new, of_old = (told & (LOWEST | HIGHEST) == LOWEST | HIGHEST for told in (told, told >> 2))
+    bytes_, nulls, low, high, told = np.moveaxis(found, 2, 0)
+    both = LOWEST | HIGHEST
     signed = np.array([not _unsigned(footer.schema.column(i)) for i in columns], bool)
-    bytes_, nulls, low, high = np.moveaxis(found[:, :, :TOLD], 2, 0)
-    return Chunks(rows, bytes_, nulls, low, high, of_new | of_old & signed)
+    known = (told & both == both) | ((told >> 2 == both) & signed)  # older ones only if signed
+    return Chunks(rows, bytes_, nulls, low, high, known)
 
 
 def one_by_one(footer: pq.FileMetaData, columns: Sequence[int]) -> Walked:
