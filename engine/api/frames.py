@@ -17,7 +17,7 @@ from weakref import WeakSet
 import numpy as np
 import pyarrow as pa
 
-from engine.api.refused import OF_ARROW, answered, kind_of, no_table
+from engine.api.refused import OF_ARROW, answered, no_table, type_of
 from engine.archives.rows import nulls_coded
 from engine.archives.storable import storable
 from engine.options.option import Option, options_of
@@ -159,7 +159,7 @@ def _table(frame: Any, name: str) -> pa.Table:  # noqa: ANN401 - whatever was gi
     if isinstance(frame, pa.RecordBatchReader):
         if frame in _READ:
             raise InputError(
-                f"{name} is {kind_of(frame)}, which can be read once and was: give a table, as its "
+                f"{name} is {type_of(frame)}, which can be read once and was: give a table, as its "
                 "read_all() makes, or another reader"
             )
         _READ.add(frame)
@@ -185,12 +185,12 @@ def _table(frame: Any, name: str) -> pa.Table:  # noqa: ANN401 - whatever was gi
         return spooled(scanner.to_reader(), frame, name)
     if isinstance(frame, Mapping):
         raise InputError(
-            f"{name} is {kind_of(frame)}: give one stream, a path or a frame (pyarrow.table makes "
+            f"{name} is {type_of(frame)}: give one stream, a path or a frame (pyarrow.table makes "
             "one of columns); several by name are joined by winnow.multijoin, and through a fact "
             "relation by winnow.replay_streams"
         )
     raise InputError(
-        f"{name} is {kind_of(frame)}, which is neither a path nor a frame: give a file, folder or "
+        f"{name} is {type_of(frame)}, which is neither a path nor a frame: give a file, folder or "
         "glob, or what has __arrow_c_stream__, such as a frame of pandas, polars or PyArrow"
     )
 
@@ -254,7 +254,7 @@ def by_name(streams: Mapping[str, T]) -> Mapping[str, T]:
                 raise SpecError(f"{name!r} is no name for a stream: give text, such as 'a'")
         return streams
     raise SpecError(
-        f"streams is {kind_of(streams)}: give a mapping of names to streams, such as "
+        f"streams is {type_of(streams)}: give a mapping of names to streams, such as "
         "{'a': first, 'b': second}"
     )
 

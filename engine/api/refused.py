@@ -55,7 +55,7 @@ def answered(
             raise
         reason = f"{type(error).__name__}: {_first(error)}"
         raise InputError(
-            f"{name} is {kind_of(frame)}, whose rows cannot be read ({reason}): correct its query, "
+            f"{name} is {type_of(frame)}, whose rows cannot be read ({reason}): correct its query, "
             "or give its rows as a table"
         ) from error
 
@@ -69,7 +69,7 @@ def no_table(frame: Any, name: str, error: Exception) -> str:  # noqa: ANN401 - 
     said = [*_unknown_types(frame), *map(_first, error.args)]
     reason = "; ".join(said)
     remedy = next(own for pattern, own in _REMEDIES if re.search(pattern, reason))
-    return f"{name} is {kind_of(frame)}, of which Arrow makes no table ({reason}): {remedy}"
+    return f"{name} is {type_of(frame)}, of which Arrow makes no table ({reason}): {remedy}"
 
 
 def _unknown_types(frame: Any) -> Iterator[str]:  # noqa: ANN401 - whatever was given
@@ -85,7 +85,7 @@ def _unknown_types(frame: Any) -> Iterator[str]:  # noqa: ANN401 - whatever was 
             yield f"column {name} is {kind}"
 
 
-def kind_of(frame: object) -> str:
+def type_of(frame: object) -> str:
     """Return the type of a frame, for messages."""
     kind = type(frame)
     return f"a {kind.__module__}.{kind.__qualname__}".replace(" builtins.", " ")

@@ -163,53 +163,42 @@ def _bits(data: NDArray[np.uint8], at: Integer) -> tuple[Integer, Integer, Integ
 
 
 @kernel
-def _statistics(data: NDArray[np.uint8], at: Integer, own: Ints, open_: Ints) -> Integer:
-    """Read the statistics of a column in a row group; return the place behind them."""
-    kind, last, at = _field(data, at, 0)
-    while kind:
-        if last == _NULLS:
-            own[NULLS], at = _number(data, at)
-        elif last in (_MAX, _MIN, _MAX_VALUE, _MIN_VALUE):
-            value, size, at = _bits(data, at)
-            newer, low = last > _NULLS, last in (_MIN, _MIN_VALUE)
-            which = LOWEST if low else HIGHEST
-            if size in (4, 8) and (newer or not own[TOLD] & which):
-                own[LOW if low else HIGH] = value
-                own[TOLD] |= which if newer else 4 * which
-        else:
-            at = _passed(data, at, kind, open_)
-            if at < 0:
-                return at
-        kind, last, at = _field(data, at, last)
-    return at
-
-
-@kernel
-def _meta(data: NDArray[np.uint8], at: Integer, own: Ints, open_: Ints) -> Integer:
-    """Read a ColumnMetaData; return the place behind it."""
-    kind, last, at = _field(data, at, 0)
-    while kind:
-        if last == _BYTES:
-            own[BYTES], at = _number(data, at)
-        elif last == _STATISTICS:
-            at = _statistics(data, at, own, open_)
-        else:
-            at = _passed(data, at, kind, open_)
-        if at < 0:
-            return at
-        kind, last, at = _field(data, at, last)
+def _limit(data: NDArray[np.uint8], at: Integer, own: Ints, field: Integer) -> Integer:
+    """Read a least or greatest value, the older form where there is no other; see `_chunk`."""
+    value, size, at = _bits(data, at)
+    newer, low = field > _NULLS, field in (_MIN, _MIN_VALUE)
+    which = LOWEST if low else HIGHEST
+    if size in (4, 8) and (newer or not own[TOLD] & which):
+        own[LOW if low else HIGH] = value
+        own[TOLD] |= which if newer else 4 * which
     return at
 
 
 @kernel
 def _chunk(data: NDArray[np.uint8], at: Integer, own: Ints, open_: Ints) -> Integer:
-    """Read a ColumnChunk; return the place behind it."""
-    kind, last, at = _field(data, at, 0)
-    while kind:
-        at = _meta(data, at, own, open_) if last == _META else _passed(data, at, kind, open_)
-        if at < 0:
-            return at
+    """Read a ColumnChunk, the ColumnMetaData in it, and its Statistics: one within the other.
+
+    Returns the place behind it, -1 as `_passed`.
+    """
+    level, last = 0, np.int64(0)
+    while at >= 0:
         kind, last, at = _field(data, at, last)
+        if not kind:
+            if level == 0:
+                return at
+            level -= 1
+            last = np.int64(_META if level == 0 else _STATISTICS)
+        elif (level == 0 and last == _META) or (level == 1 and last == _STATISTICS):
+            level += 1
+            last = np.int64(0)
+        elif level == 1 and last == _BYTES:
+            own[BYTES], at = _number(data, at)
+        elif level == 2 and last == _NULLS:
+            own[NULLS], at = _number(data, at)
+        elif level == 2 and last in (_MAX, _MIN, _MAX_VALUE, _MIN_VALUE):
+            at = _limit(data, at, own, last)
+        else:
+            at = _passed(data, at, kind, open_)
     return at
 
 
@@ -218,33 +207,33 @@ def _group(
     data: NDArray[np.uint8], at: Integer, slots: Ints, found: Ints, open_: Ints
 ) -> tuple[Integer, Integer]:
     """Read a RowGroup; return its rows, and the place behind it."""
-    rows = np.int64(0)
-    kind, last, at = _field(data, at, 0)
-    while kind:
+    rows, last = np.int64(0), np.int64(0)
+    while at >= 0:
+        kind, last, at = _field(data, at, last)
+        if not kind:
+            break
         if last == _ROWS:
             rows, at = _number(data, at)
         elif last == _COLUMNS:
             _, number, at = _items(data, at)
             for i in range(number):
-                if at < 0:
-                    return rows, at
-                if slots[i] < 0:
+                if at >= 0 and slots[i] < 0:
                     at = _passed(data, at, _STRUCT, open_)
-                else:
+                elif at >= 0:
                     at = _chunk(data, at, found[slots[i]], open_)
         else:
             at = _passed(data, at, kind, open_)
-        if at < 0:
-            return rows, at
-        kind, last, at = _field(data, at, last)
     return rows, at
 
 
 @jit
 def _walk(data: NDArray[np.uint8], slots: Ints, rows: Ints, found: Ints, open_: Ints) -> bool:
     """Read a FileMetaData behind four other bytes; return whether it could be read."""
-    kind, last, at = _field(data, 4, 0)
-    while kind:
+    at, last = np.int64(4), np.int64(0)
+    while at >= 0:
+        kind, last, at = _field(data, at, last)
+        if not kind:
+            return True
         if last == _ROW_GROUPS:
             _, number, at = _items(data, at)
             for i in range(number):
@@ -252,7 +241,4 @@ def _walk(data: NDArray[np.uint8], slots: Ints, rows: Ints, found: Ints, open_: 
                     rows[i], at = _group(data, at, slots, found[i], open_)
         else:
             at = _passed(data, at, kind, open_)
-        if at < 0:
-            return False
-        kind, last, at = _field(data, at, last)
-    return True
+    return False

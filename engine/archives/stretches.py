@@ -99,10 +99,10 @@ def row_groups(
         read, rows = stored(footer, [*columns, *keys]), times.rows
         sizes = chunks_of(footer, read).bytes
         of_keys = sizes[:, np.isin(read, stored(footer, keys))]
-        before, none = np.cumsum(rows) - rows, np.zeros_like(rows)
         own = RowGroups(
-            none + at, np.arange(rows.size), rows, times.low, times.high, sizes.sum(axis=1),
-            of_keys.sum(axis=1), first + before, first + none,
+            np.full_like(rows, at), np.arange(rows.size), rows, times.low, times.high,
+            sizes.sum(axis=1), of_keys.sum(axis=1), first + np.cumsum(rows) - rows,
+            np.full_like(rows, first),
         )  # fmt: skip
         parts.append(np.array(own)[:, rows > 0])
         first += int(rows.sum())
