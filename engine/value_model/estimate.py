@@ -83,7 +83,9 @@ class Estimate:
     def __init__(self, terms: Terms) -> None:
         self._join = Join(terms.window_left, terms.window_right, COMBINES.index(terms.combine))
         self._lifetimes = terms.window_left + 1, terms.window_right + 1
-        self._model = nothing_seen(terms.reserved[1], terms.reserved[0] // 2, terms.buckets)
+        self._model = nothing_seen(
+            terms.reserved[1], terms.reserved[0] // 2, terms.buckets, self._lifetimes
+        )
 
     @property
     def memory(self) -> ValueModel:

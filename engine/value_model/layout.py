@@ -93,9 +93,13 @@ class ValueModel(NamedTuple):
     """(2, CLASSES) float64. By which the rate of a class is multiplied."""
     table: Array
     """(2, STATES, buckets) float64. Best rate still ahead, by state and age."""
+    ends: Array
+    """(2, buckets) int64. The last age of each bucket, in ticks."""
 
 
-def nothing_seen(counters: int, sample: int, buckets: int) -> ValueModel:
+def nothing_seen(
+    counters: int, sample: int, buckets: int, lifetimes: tuple[int, int]
+) -> ValueModel:
     """Return the memory of an estimate that has seen nothing.
 
     Parameters
@@ -104,6 +108,8 @@ def nothing_seen(counters: int, sample: int, buckets: int) -> ValueModel:
         Powers of two, at least `WAYS`.
     buckets : int
         Age buckets.
+    lifetimes : tuple of int
+        w of left and right, in ticks.
     """
 
     def integers(*shape: int) -> Array:
@@ -136,6 +142,7 @@ def nothing_seen(counters: int, sample: int, buckets: int) -> ValueModel:
         exposure=np.zeros((2, CLASSES, STATES, buckets)),
         factor=np.ones((2, CLASSES)),
         table=np.ones((2, STATES, buckets)),
+        ends=np.array([[(b * w - 1) // buckets for b in range(1, buckets + 1)] for w in lifetimes]),
     )
     model.n[NEXT] = FIRST_REFIT
     model.n[KEY_SHIFT], model.n[SAMPLE_SHIFT] = shift_of(counters), shift_of(2 * sample)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.runtime.jit import NONE, Integer, kernel
+from engine.runtime.jit import NONE, Integer, kernel, nth
 from engine.runtime.key_table import slot_of
 from engine.value_model import layout
 from engine.value_model.layout import Array, ValueModel
@@ -26,18 +26,26 @@ def _watched(
     model: ValueModel, side: Integer, at: Integer, age: Integer, lifetime: Integer
 ) -> None:
     """Count the exposure of a tracked tuple up to an age, included."""
-    buckets = model.table.shape[2]
-    state = np.int64(model.matched[side, at] > 0)
     begin = model.age[side, at]
-    group, share = model.group[side, at], model.share[side, at]
-    step = model.n[layout.STEP]
+    if begin >= age:
+        return
+    state = np.int64(model.matched[side, at] > 0)
+    group, share, base = model.group[side, at], model.share[side, at], model.base[side, at]
+    ends, step = model.ends[side], model.n[layout.STEP]
+    mine, next_class = model.exposure[side, group, state], model.exposure[side, group, state]
+    if share > 0.0:
+        next_class = model.exposure[side, group + 1, state]
+    bucket = ((begin + 1) * ends.size) // lifetime
     while begin < age:
-        bucket = ((begin + 1) * buckets) // lifetime
-        end = min(age, ((bucket + 1) * lifetime - 1) // buckets)
-        ticks = float((end // step - begin // step) * step)
-        _add(model.exposure[side], group, share, state, bucket, ticks * model.base[side, at])
+        end = min(age, ends[nth(bucket)])
+        ticks = float(end - begin if step == 1 else (end // step - begin // step) * step)
+        amount = ticks * base
+        mine[nth(bucket)] += amount * (1.0 - share)
+        if share > 0.0:
+            next_class[nth(bucket)] += amount * share
         begin = end
-    model.age[side, at] = begin
+        bucket += 1
+    model.age[side, at] = age
 
 
 @kernel
@@ -65,7 +73,7 @@ def forget(model: ValueModel, side: Integer, now: Integer, lifetime: Integer) ->
             model.head[side, home] = NONE
         else:
             model.chain[side, newer] = NONE
-        counts[layout.TRACKED_FROM] = (at + 1) % room
+        counts[layout.TRACKED_FROM] = (at + 1) & (room - 1)
         counts[layout.TRACKED] -= 1
 
 
@@ -75,7 +83,7 @@ def watch_all(model: ValueModel, side: Integer, now: Integer, lifetime: Integer)
     counts = model.counts[side]
     room = model.ts.shape[1]
     for i in range(counts[layout.TRACKED]):
-        at = (counts[layout.TRACKED_FROM] + i) % room
+        at = (counts[layout.TRACKED_FROM] + i) & (room - 1)
         _watched(model, side, at, now - 1 - model.ts[side, at], lifetime)
 
 
@@ -123,11 +131,11 @@ def _thin_out(model: ValueModel, side: Integer, now: Integer, lifetime: Integer)
     for home in range(model.head.shape[1]):
         model.head[side, home] = NONE
     for i in range(tracked):
-        at = (counts[layout.TRACKED_FROM] + i) % room
-        if model.number[side, at] % counts[layout.STRIDE] != 0:
+        at = (counts[layout.TRACKED_FROM] + i) & (room - 1)
+        if model.number[side, at] & (counts[layout.STRIDE] - 1):
             _watched(model, side, at, now - model.ts[side, at], lifetime)
         else:
-            to = (counts[layout.TRACKED_FROM] + counts[layout.TRACKED]) % room
+            to = (counts[layout.TRACKED_FROM] + counts[layout.TRACKED]) & (room - 1)
             counts[layout.TRACKED] += 1
             model.number[side, to] = model.number[side, at]
             model.ts[side, to] = model.ts[side, at]
@@ -153,15 +161,15 @@ def track(
     counts = model.counts[side]
     number = counts[layout.ARRIVED]
     counts[layout.ARRIVED] += 1
-    if number % counts[layout.STRIDE] != 0:
+    if number & (counts[layout.STRIDE] - 1):
         return
     room = model.ts.shape[1]
     if counts[layout.TRACKED] == room:
         counts[layout.STRIDE] *= 2
         _thin_out(model, side, now, lifetime)
-        if number % counts[layout.STRIDE] != 0:
+        if number & (counts[layout.STRIDE] - 1):
             return
-    at = (counts[layout.TRACKED_FROM] + counts[layout.TRACKED]) % room
+    at = (counts[layout.TRACKED_FROM] + counts[layout.TRACKED]) & (room - 1)
     counts[layout.TRACKED] += 1
     home = _home(model, key)
     model.chain[side, at] = model.head[side, home]

@@ -94,8 +94,14 @@ def test_arrivals_at_regular_times_and_keys_of_all_classes_to_the_last_bit() -> 
             assert estimated(left, right, terms, step) == ref
 
 
+def test_more_age_buckets_than_ticks_to_the_last_bit() -> None:
+    left, right = lagged(3)
+    terms = Terms(9, 4, buckets=32)
+    assert estimated(left, right, terms, 10_000) == by_the_oracle(left, right, terms)
+
+
 def test_every_relative_rate_has_its_class() -> None:
-    worth = nothing_seen(4, 4, 1)
+    worth = nothing_seen(4, 4, 1, (10, 10))
     worth.cells[COUNTED] = 1
     for power in range(-9, 17):
         for part in (1.0, 1.25, 2.0 - 2.0**-52):
