@@ -87,7 +87,7 @@ def priority_in(memory: Memory, group: Integer, value: Integer) -> float:
 
 @kernel
 def note_least(memory: Memory, group: Integer, place: Integer, value: Integer) -> None:
-    """Note a group's least: its place, or NONE, and its value in order."""
+    """Note a group's least, or a bound: its place, or NONE, and its value in order."""
     runs = memory.runs
     lowest = NOTHING if place == NONE else _ordered(priority_in(memory, group, value))
     known = runs[ALL, GROUP]

@@ -1,15 +1,20 @@
 """Residents grow older: the edges of age buckets move past them, but only when that matters.
 
-When its age passes the edge of a bucket, a tuple stays where it is; the edge moves. Most such
-moves change no group's least: a tuple matters only if it is the least of the group that it leaves,
-or less than all of the group that it enters. So each edge waits for the next such tuple. It is not
-newer than the least of the bucket, for when that leaves, the edge is looked at anyway. Whatever
-passes before it passes unseen, and the edge lags behind, until someone needs to know which places a
-bucket has (`settle`). Of equal values the least that is noted need not be the newest, then.
+When its age passes the edge of a bucket, a tuple stays where it is; the edge moves. Whatever passes
+before it matters passes unseen, and the edge lags behind, until someone needs to know which places
+a bucket has (`settle`). What is noted of a group is a bound: none of its tuples has a lesser value.
+So a tuple matters to the group that it enters only if it is less than the bound, and each edge
+waits for the next such tuple; and the group that it leaves keeps the bound, which is *late* then,
+until someone needs its least (`is_late`, `find_least`). Of equal values the least that is noted
+need not be the newest.
 
-So the least value of every group is right at any time, and a tuple of a long memory costs few steps
-on its way through the buckets: one of random values is the least of its group once in O(log K)
-edges that it passes.
+While a group's bound is below that of the next older one, the tuple that it is of is still there.
+No newer one matters before that passes, and then the older group's bound is no greater. So an edge
+looks no further than that tuple. Where the older bound rises, late ones of younger groups that are
+below it are found anew (`find_least`).
+
+A tuple of a long memory costs few steps on its way through the buckets: one of random values is
+less than a bound in O(log K) edges that it passes.
 """
 
 from __future__ import annotations
@@ -81,12 +86,11 @@ def _wait_from(memory: Memory, group: Integer, begin: Integer) -> None:
     """Find the tuple that a group's edge is to wait for: none before `begin`. O(log K)."""
     runs = memory.runs
     runs[DUE, group] = NOTHING
-    place = runs[LEAST, group]
-    if place == NONE:
-        return
-    if begin < place and runs[VALUE, group] < runs[VALUE, group + 1]:
-        place = _first_below(memory, group, begin, place + 1, runs[VALUE, group + 1])
-    wait_for(memory, group, place)
+    if runs[VALUE, group] < runs[VALUE, group + 1]:
+        place = runs[LEAST, group]
+        if begin < place:
+            place = _first_below(memory, group, begin, place + 1, runs[VALUE, group + 1])
+        wait_for(memory, group, place)
 
 
 @kernel
@@ -141,24 +145,40 @@ def settle(memory: Memory, bucket: Integer) -> None:
 
 
 @kernel
-def settle_if_late(memory: Memory, bucket: Integer) -> None:
+def _settle_if_late(memory: Memory, bucket: Integer) -> None:
     """Move the edge of a bucket to where it is (`settle`), if it is not there."""
     edge, place = memory.runs[EDGE, bucket], memory.runs[FIRST, bucket]
     if place < memory.n[LOGGED] and as_of(memory) - memory.log[nth(place)].ts >= edge:
         settle(memory, bucket)
 
 
-@outlined
-def find_least(memory: Memory, bucket: Integer, state: Integer) -> None:
-    """Find and note the least of a group, as the tuple that was noted has gone. O(log K)."""
+@kernel
+def settle_both(memory: Memory, bucket: Integer) -> None:
+    """Move both edges of a bucket to where they are, if they are not there."""
+    if bucket > 0:
+        _settle_if_late(memory, bucket - 1)
+    if bucket < memory.table.size // 2 - 1:
+        _settle_if_late(memory, bucket)
+
+
+@kernel
+def is_late(memory: Memory, group: Integer) -> bool:
+    """Return whether the least that is noted of a group has left it for the next older one."""
+    runs, buckets = memory.runs, memory.table.size // 2
+    bucket = group if group < buckets else group - buckets
+    place = runs[LEAST, group]
+    if place == NONE or bucket == buckets - 1:
+        return False
+    return as_of(memory) - memory.log[nth(place)].ts >= runs[EDGE, bucket]
+
+
+@kernel
+def _note_least_again(memory: Memory, bucket: Integer, state: Integer) -> None:
+    """Find and note the least of a group, and what its edge is to wait for. O(log K)."""
     runs, buckets = memory.runs, memory.table.size // 2
     group = bucket + state * buckets
-    gone, before, value = runs[LEAST, group], runs[VALUE, group], NOTHING
-    if bucket > 0:
-        settle_if_late(memory, bucket - 1)
-    if bucket < buckets - 1:
-        settle_if_late(memory, bucket)
-    place, begin, end = np.int64(NONE), runs[FIRST, bucket], end_of(memory, bucket)
+    settle_both(memory, bucket)
+    place, value, begin, end = np.int64(NONE), NOTHING, runs[FIRST, bucket], end_of(memory, bucket)
     if begin < end:
         base = tree(memory, state)
         place = range_minima.last_least(memory.minima, base, memory.log.size, begin, end)
@@ -166,16 +186,31 @@ def find_least(memory: Memory, bucket: Integer, state: Integer) -> None:
         value = value_at(memory, place, state)
     note_least(memory, group, place, value)
     if bucket < buckets - 1:
-        if place == NONE or runs[NEXT, group] == gone:
-            _wait_from(memory, group, max(gone + 1, runs[FIRST, bucket]))
-        else:
+        _wait_from(memory, group, begin)
+
+
+@outlined
+def find_least(memory: Memory, bucket: Integer, state: Integer) -> None:
+    """Find and note the least of a group, as the tuple that was noted has gone. O(log K).
+
+    And of younger ones whose bounds are late and below it: tuples that matter may come from there.
+    """
+    runs, first = memory.runs, state * (memory.table.size // 2)
+    while True:
+        _note_least_again(memory, bucket, state)
+        if bucket == 0 or runs[VALUE, first + bucket - 1] >= runs[VALUE, first + bucket]:
+            return
+        value = runs[VALUE, first + bucket]
+        bucket -= 1
+        if not is_late(memory, first + bucket):
+            break
+    group, end = first + bucket, runs[LEAST, first + bucket] + 1
+    if runs[DUE, group] != NOTHING:
+        end = min(end, runs[NEXT, group])
+    if runs[FIRST, bucket] < end:
+        place = _first_below(memory, group, runs[FIRST, bucket], end, value)
+        if place != NONE:
             wait_for(memory, group, place)
-    if bucket > 0 and value != before and runs[DUE, group - 1] != NOTHING:
-        end = min(runs[NEXT, group - 1], runs[LEAST, group - 1])
-        if runs[FIRST, bucket - 1] < end:
-            place = _first_below(memory, group - 1, runs[FIRST, bucket - 1], end, value)
-            if place != NONE:
-                wait_for(memory, group - 1, place)
 
 
 @kernel
@@ -190,11 +225,9 @@ def _pass_edge(memory: Memory, bucket: Integer, state: Integer, now: Integer) ->
         value = value_at(memory, place, state)
         if value < runs[VALUE, group + 1]:
             note_least(memory, group + 1, place, value)
-            wait_for(memory, group + 1, place)
-        if place == runs[LEAST, group]:
-            find_least(memory, bucket, state)
-        else:
-            _wait_from(memory, group, place + 1)
+            if bucket + 2 < memory.table.size // 2 and value < runs[VALUE, group + 2]:
+                wait_for(memory, group + 1, place)
+        _wait_from(memory, group, place + 1)
 
 
 @outlined
@@ -212,7 +245,7 @@ def _pass_edges(memory: Memory, now: Integer) -> None:
 
 @kernel
 def grow_older(memory: Memory, now: Integer) -> None:
-    """Have the least of every group right, as its residents' ages are now."""
+    """Have what is noted of every group bound its values, as its residents' ages are now."""
     memory.runs[ALL, AS_OF] = now
     if memory.runs[ALL, SOONEST] <= now:
         _pass_edges(memory, now)

@@ -27,8 +27,9 @@ from engine.replay.age_edges import (
     as_of,
     end_of,
     find_least,
+    is_late,
     set_edges,
-    settle_if_late,
+    settle_both,
     wait_all,
     wait_for,
 )
@@ -61,7 +62,8 @@ def _put(
     range_minima.put(memory.minima, tree(memory, state), memory.log.size, place, value)
     if value < runs[VALUE, group]:
         note_least(memory, group, place, value)
-        wait_for(memory, group, place)
+        if bucket < buckets - 1 and value < runs[VALUE, group + 1]:
+            wait_for(memory, group, place)
     elif bucket < buckets - 1 and value < runs[VALUE, group + 1] and place < runs[LEAST, group]:
         wait_for(memory, group, place)
 
@@ -115,6 +117,41 @@ def priority_at(memory: Memory, place: Integer, now: Integer) -> float:
 
 
 @kernel
+def _look_again(memory: Memory, group: Integer) -> None:
+    """Find the least of a group of which the one that is noted has left it."""
+    buckets = memory.table.size // 2
+    state = np.int64(group >= buckets)
+    find_least(memory, group - state * buckets, state)
+
+
+@kernel
+def _lowest_as_is(memory: Memory) -> Integer:
+    """Return a group of the least rank, whose noted least is in it."""
+    group = lowest_group(memory)
+    while is_late(memory, group):
+        _look_again(memory, group)
+        group = lowest_group(memory)
+    return group
+
+
+@kernel
+def is_last(memory: Memory, priority: float, value: float) -> bool:
+    """Return whether an arrival of that priority and value ranks below all residents.
+
+    There must be one, and the residents be as old as they are (`grow_older`).
+    """
+    while True:
+        group = lowest_group(memory)
+        own = memory.runs[VALUE, group]
+        least = priority_in(memory, group, own)
+        if priority < least or (priority == least and value <= _number(own)):
+            return True
+        if not is_late(memory, group):
+            return False
+        _look_again(memory, group)
+
+
+@kernel
 def lowest(memory: Memory) -> tuple[float, float, Integer]:
     """Return the least priority, the least value of that, and a slot that has both.
 
@@ -122,7 +159,7 @@ def lowest(memory: Memory) -> tuple[float, float, Integer]:
     need not be the one that ranks least: see `newest_lowest`. O(groups), or O(1) if the group is
     the same as before.
     """
-    group = lowest_group(memory)
+    group = _lowest_as_is(memory)
     value, place = memory.runs[VALUE, group], memory.runs[LEAST, group]
     at = np.int64(memory.log[nth(place)].slot)
     return priority_in(memory, group, value), _number(value), at
@@ -135,14 +172,17 @@ def newest_lowest(memory: Memory) -> Integer:
     There must be one, and the residents be as old as they are. O(groups + log K).
     """
     runs, buckets = memory.runs, memory.table.size // 2
-    known = lowest_group(memory)
+    known = _lowest_as_is(memory)
     lowest, value, newest = runs[LOWEST, known], runs[VALUE, known], np.int64(NONE)
     for state in range(2):
         for bucket in range(buckets):
             group = bucket + state * buckets
             if runs[LOWEST, group] == lowest and runs[VALUE, group] == value:
-                if bucket > 0:
-                    settle_if_late(memory, np.int64(bucket - 1))
+                if is_late(memory, group):
+                    _look_again(memory, np.int64(group))
+                    if runs[LOWEST, group] != lowest or runs[VALUE, group] != value:
+                        continue
+                settle_both(memory, np.int64(bucket))
                 place = range_minima.last_least(
                     memory.minima, tree(memory, np.int64(state)), memory.log.size,
                     runs[FIRST, bucket], end_of(memory, np.int64(bucket)),
@@ -156,6 +196,9 @@ def newest_lowest(memory: Memory) -> Integer:
 def close_gaps(memory: Memory) -> None:
     """Compact the log, and have all places follow. O(K)."""
     runs, log = memory.runs, memory.log
+    for group in range(memory.table.size):
+        if is_late(memory, np.int64(group)):
+            _look_again(memory, np.int64(group))
     for group in range(memory.table.size):
         if runs[LEAST, group] != NONE:
             runs[LEAST, group] = log[nth(runs[LEAST, group])].slot

@@ -10,7 +10,14 @@ import numpy as np
 
 from engine.policies import yield_
 from engine.replay.age_edges import grow_older
-from engine.replay.age_groups import change_state, close_gaps, enter, leave, lowest, newest_lowest
+from engine.replay.age_groups import (
+    change_state,
+    close_gaps,
+    enter,
+    is_last,
+    leave,
+    newest_lowest,
+)
 from engine.replay.layout import CELL, CELL_INTS, CELL_NEXT, CELL_SLOTS, COUNT, LOGGED, Memory
 from engine.replay.memory import insert, remove
 from engine.runtime.jit import NONE, Integer, Records, kernel, nth
@@ -26,9 +33,7 @@ def admit(
         if budget == 0:
             return
         grow_older(memory, ts)
-        least, least_value, _ = lowest(memory)
-        priority = yield_.priority(value, memory.table[0])
-        if priority < least or (priority == least and value <= least_value):
+        if is_last(memory, yield_.priority(value, memory.table[0]), value):
             return
         at = newest_lowest(memory)
         leave(memory, at)

@@ -59,7 +59,24 @@ def look(memory: Memory, at: Integer, now: Integer) -> tuple[float, float, float
 @pytest.mark.parametrize("values", [1, 3, 10**6])
 @pytest.mark.parametrize("pace", [1, 2, 3, 40])
 def test_the_least_is_that_of_a_list(buckets: int, values: int, pace: int) -> None:
-    rng = np.random.default_rng(buckets + values + pace)
+    compare(buckets, values, pace, np.random.default_rng(buckets + values + pace))
+
+
+@pytest.mark.parametrize(
+    ("buckets", "values", "pace", "seed"),
+    [
+        (5, 30, 2, 102), (5, 10**6, 2, 107), (5, 30, 3, 124), (32, 10**6, 2, 122),
+        (5, 10**6, 3, 2), (32, 30, 3, 1), (64, 30, 2, 5),
+    ],
+)  # fmt: skip
+def test_a_tuple_that_passed_an_edge_unseen_is_not_in_the_group_that_it_left(
+    buckets: int, values: int, pace: int, seed: int
+) -> None:
+    compare(buckets, values, pace, np.random.default_rng((buckets + values + pace, seed)))
+
+
+def compare(buckets: int, values: int, pace: int, rng: np.random.Generator) -> None:
+    """Change a memory at random, and look for the least of it and of a list."""
     window, budget = 99, 90
     memory = join_memory(budget, Structure.VALUED, None, window, buckets)
     keys, held, now = empty_keys(1), list[Resident](), 0
