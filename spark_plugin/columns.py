@@ -51,7 +51,8 @@ def named(name: str) -> Column:
 
 def _reading(frame: DataFrame) -> Callable[[str], str]:
     """Return what gives names that the session does not tell apart one spelling."""
-    return str if frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true" else str.lower
+    told = frame.sparkSession.conf.get("spark.sql.caseSensitive")  # as it was set: perhaps TRUE
+    return str if str(told).lower() == "true" else str.lower
 
 
 def check_told_apart(frame: DataFrame, names: Iterable[str]) -> None:

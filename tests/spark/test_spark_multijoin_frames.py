@@ -158,7 +158,7 @@ def test_what_does_not_go_is_said(spark: Any, tmp_path: Path) -> None:
     ):
         with pytest.raises(SpecError, match=f"called {said}, which Spark does not tell apart"):
             multijoin(clash, **alike)
-    spark.conf.set("spark.sql.caseSensitive", "true")
+    spark.conf.set("spark.sql.caseSensitive", "TRUE")  # as queries of SQL have it
     try:
         assert "A_row" in multijoin({"a": a, "A": b}, **alike).columns
     finally:
