@@ -154,8 +154,20 @@ def test_importance_with_a_bad_row_stays_numbers(
     given = places | JOIN | QUARANTINE | {"cache": tmp_path / "cache"}
     if prepared:
         sides = [f"--{side}={place}" for side, place in places.items()]
-        words = ["--on", "k", "--time", "t", "--importance", "price", "--bad-rows", "quarantine"]
-        assert main(["prepare", *sides, *words, f"--cache={tmp_path / 'cache'}"]) == 0
+        words = [
+            "--engine",
+            "local",
+            "--on",
+            "k",
+            "--time",
+            "t",
+            "--importance",
+            "price",
+            "--bad-rows",
+            "quarantine",
+        ]
+        own_cache = ["--engine", "local", f"--cache={tmp_path / 'cache'}"]
+        assert main(["prepare", *sides, *words, *own_cache]) == 0
     own = {"memory": 10 * ROWS} if task == "sample" else {}
     aggregates = (
         "sum(left.price)", "avg(left.price)", "count(*) where left.price >= 3",
