@@ -154,18 +154,7 @@ def test_importance_with_a_bad_row_stays_numbers(
     given = places | JOIN | QUARANTINE | {"cache": tmp_path / "cache"}
     if prepared:
         sides = [f"--{side}={place}" for side, place in places.items()]
-        words = [
-            "--engine",
-            "local",
-            "--on",
-            "k",
-            "--time",
-            "t",
-            "--importance",
-            "price",
-            "--bad-rows",
-            "quarantine",
-        ]
+        words = ["--on", "k", "--time", "t", "--importance", "price", "--bad-rows", "quarantine"]
         own_cache = ["--engine", "local", f"--cache={tmp_path / 'cache'}"]
         assert main(["prepare", *sides, *words, *own_cache]) == 0
     own = {"memory": 10 * ROWS} if task == "sample" else {}
