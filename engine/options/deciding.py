@@ -87,9 +87,14 @@ def check_needed(name: str, given: Mapping[str, Value]) -> None:
     if name == AUTO or not given:
         return
     policy, parameters = settled(name, dict(given))
-    if policy.name != "age" or parameters["buckets"] == policy.settle({})["buckets"]:
-        return
-    if parameters["curve"] or (parameters["curve_left"] and parameters["curve_right"]):
+    if policy.name == "age":
+        own = parameters["curve_left"], parameters["curve_right"]
+        check_buckets(policy, parameters, given=bool(parameters["curve"] or all(own)))
+
+
+def check_buckets(policy: Policy, parameters: Mapping[str, Value], *, given: bool) -> None:
+    """Raise `SpecError` if AGE's curves are all given, and so are the buckets to measure them in."""
+    if given and parameters["buckets"] != policy.settle({})["buckets"]:
         raise SpecError(
             "parameter buckets of policy age is of curves that are measured, and they are given: "
             "leave it out"

@@ -12,7 +12,7 @@ from engine.options.best import effort_of
 from engine.options.budget import EVEN, POOLED, Amount, SplitKind
 from engine.options.by_stream import BY_STREAM, REST, by_stream
 from engine.options.command import Given
-from engine.options.deciding import AUTO, settled
+from engine.options.deciding import AUTO, check_buckets, settled
 from engine.options.kinds import Text
 from engine.options.option import Option, Scope
 from engine.policies import POLICIES, Policy, Structure, Value, policy_named
@@ -95,7 +95,7 @@ def retention_of(given: Given, names: Sequence[str]) -> MemoryRules | None:
         return None
     memory = memory_of(given["memory"], names)
     parameters, curves = curves_of(given["policy"], given["params"], names)
-    common = parameters.get("curve")
+    common = policy_of_several(given["policy"]).settle(parameters).get("curve")
     whole = common if isinstance(common, tuple) else None
     return MemoryRules(
         tuple(memory[name] for name in names),
@@ -226,4 +226,7 @@ def curves_of(
                 f"parameter curve_{side} of policy age is of a stream {side}; the streams are "
                 f"{', '.join(names)}: give curve_{next(iter(names), 'NAME')} and so on, or curve"
             )
+    parameters = known.settle(rest)
+    given = bool(parameters["curve"]) or (0 < len(found) == len(names))
+    check_buckets(known, parameters, given=given)
     return rest, curves | found

@@ -110,6 +110,28 @@ def test_every_policy(tmp_path: Path, policy: str) -> None:
         assert cases.found(done.outputs, TWO) == rows_of(ref)
 
 
+@pytest.mark.parametrize("streams_joined", [2, 3])
+def test_one_age_curve_is_of_every_stream(streams_joined: int) -> None:
+    tables = dict(list(streams(1, rows=60).items())[:streams_joined])
+
+    def found(**params: Any) -> tuple[Any, Any]:
+        done = winnow.multijoin(
+            tables, predicate="equi:k", time="t", window=9, memory=7, policy="age", params=params,
+        )  # fmt: skip
+        told = done.report["policy"]["parameters"]
+        return sorted(cases.found(done.outputs, list(tables))), [
+            told[f"curve_{name}"] for name in tables
+        ]
+
+    for given in ("0,1,4", [0, 1, 4]):
+        rows, told = found(curve=given)
+        assert told == [(0.0, 1.0, 4.0)] * streams_joined
+        assert rows == found(**{f"curve_{name}": "0,1,4" for name in tables})[0]
+        assert rows != found()[0]
+    cut, rough = found(curve="0,1,4", grain=3)[0], found(curve="0,1,4")[0]
+    assert cut == found(curve="0,0,0,1,1,1,4,4,4")[0] != rough
+
+
 def test_equal_attributes_are_replayed_as_winnow_replay_does(tmp_path: Path) -> None:
     tables = two_of(3, rows=400)
     for policy, share in (("age", "30%"), ("dimpprob", "10%"), ("dgl", "20%")):

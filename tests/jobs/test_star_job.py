@@ -27,7 +27,7 @@ import winnow
 from engine import commands as cli
 from engine.jobs.star import task
 from engine.jobs.star.run import run_star
-from engine.policies import POLICIES
+from engine.policies import POLICIES, age
 from engine.runtime.errors import InputError, SpecError
 from engine.runtime.executors import ThreadExecutor
 from engine.star.lane import StarReplay
@@ -333,12 +333,22 @@ def test_a_measured_age_curve_is_that_of_the_exact_join(folder: Path) -> None:
     ages, tables = np.zeros((3, 3)), rows_of()
     for rows, ts, *_ in naive_star.exact_star(tables, (6, 6, 6), links()):
         for side, row in enumerate(rows):
-            age = ts - tables[side][row][0]
-            if age:
-                ages[side, (age - 1) * 3 // 6] += 1
+            old = ts - tables[side][row][0]
+            if old:
+                ages[side, (old - 1) * 3 // 6] += 1
     joined = [sum(row[1] is not None for row in rows) for rows in tables]
-    curves = (ages / np.array(joined)[:, None]).tolist()
+    curves = [age.refined(tuple(own), 6) for own in ages / np.array(joined)[:, None]]
+    assert [len(own) for own in curves] == [6, 6, 6]
     wanted = oracle(policy="age", budgets=(2, 2, 2), params={"curves": curves})
+    assert found(pq.read_table(folder / "out")) == wanted
+
+
+def test_a_grain_cuts_age_curves_that_are_given(folder: Path) -> None:
+    options = {"policy": "age", "memory": 6, "param": ["curve=1,4", "grain=3"]}
+    assert cli.main(words(folder, **options)) == 0
+    curves = [(1.0, 1.0, 1.0, 4.0, 4.0, 4.0)] * 3
+    wanted = oracle(policy="age", budgets=(2, 2, 2), params={"curves": curves})
+    assert wanted != oracle(policy="age", budgets=(2, 2, 2), params={"curves": [(1.0, 4.0)] * 3})
     assert found(pq.read_table(folder / "out")) == wanted
 
 
@@ -521,6 +531,14 @@ WRONG = {
     "function": ({"policy": "custom"}, "policy custom needs --param function"),
     "access": ({"fact_access": "tree"}, "--fact-access is 'tree'; choose one of"),
     "curve": ({"policy": "age", "param": "curve_left=1"}, "curve_left of policy age is of a"),
+    "buckets of all": (
+        {"policy": "age", "param": ["curve=1,2", "buckets=3"]},
+        "buckets of policy age is of curves that are measured, and they are given: leave it out",
+    ),
+    "buckets of each": (
+        {"policy": "age", "param": [*(f"curve_{name}=1" for name in NAMES), "buckets=3"]},
+        "buckets of policy age is of curves that are measured",
+    ),
 }
 
 

@@ -117,12 +117,13 @@ class _Run:
         return self._retention.policy == "age" and None in self._retention.curves
 
     def _curves(self, ages: Ints | None) -> list[Curve]:
-        """Return AGE's curves: as given, else the matches by age of a mean tuple."""
-        found = list(self._retention.curves)
+        """Return AGE's curves: as given, else the matches by age of a mean tuple, cut finer."""
+        given, grain = self._retention.curves, self._retention.parameters.get("grain")
+        found = list(given)
         for side, own in enumerate(self._profiles):
             if found[side] is None and ages is not None:
                 found[side] = tuple((ages[side] / max(1, own.rows)).tolist())
-        return found
+        return cut_finer(found, given, self._windows, grain)
 
     @property
     def tally(self) -> Tally:
@@ -152,10 +153,7 @@ class TwoStreamsRun(_Run):
     def __init__(self, task: MultiJoinTask, streams: MultiStreams) -> None:
         super().__init__(task, streams)
         settings = ReplaySettings(self._windows[0], self._windows[1], **self._rules)
-        curves = cut_finer(
-            self._curves(self._ages() if self._measures_ages else None), self._retention.curves,
-            self._windows, self._retention.parameters.get("grain"),
-        )  # fmt: skip
+        curves = self._curves(self._ages() if self._measures_ages else None)
         left, right = (None if own is None else np.array(own) for own in curves)
         self._lane = LaneReplay(
             settings, LaneProfile(*self._profiles), (self._budgets[0], self._budgets[1]),

@@ -16,6 +16,7 @@ from engine.archives.families import value_type
 from engine.archives.source import Archive
 from engine.facts.read import FactTable, read_facts
 from engine.facts.roles import FactColumns
+from engine.jobs.age_curves import Curve, cut_finer
 from engine.jobs.bound.several import ExactOutputs, star_bounds
 from engine.jobs.exact.counting import Tally
 from engine.jobs.exact.key_totals import COUNTS, KeyLoss, greatest
@@ -182,16 +183,17 @@ class _Run:
         return whole, self._replayed(whole, write=write, kept=self._bounded)
 
     def _curves(self, whole: StarReplay | None) -> Curves:
-        """Return AGE's curves: as given, else measured by the exact join (P5 6.1)."""
-        if self._settings.policy != "age":
+        """Return AGE's curves: as given, else measured by the exact join (P5 6.1), cut finer."""
+        settings, given = self._settings, self._task.options.curves
+        if settings.policy != "age":
             return ()
-        measured = [None] * len(self._profiles) if whole is None else whole.ages
-        return [
-            np.array(curve) if ages is None or curve is not None else ages / max(1, profile.rows)
-            for curve, ages, profile in zip(
-                self._task.options.curves, measured, self._profiles, strict=True
-            )
-        ]
+        curves: list[Curve] = list(given)
+        if whole is not None:
+            for at, profile in enumerate(self._profiles):
+                if given[at] is None:
+                    curves[at] = tuple((whole.ages[at] / max(1, profile.rows)).tolist())
+        cut = cut_finer(curves, given, settings.windows, settings.parameters["grain"])
+        return [None if curve is None else np.array(curve) for curve in cut]
 
     def _replayed(
         self, lane: StarReplay, *, write: bool, kept: ExactOutputs | None = None
