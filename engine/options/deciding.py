@@ -93,7 +93,7 @@ def check_needed(name: str, given: Mapping[str, Value]) -> None:
 
 
 def check_buckets(policy: Policy, parameters: Mapping[str, Value], *, given: bool) -> None:
-    """Raise `SpecError` if AGE's curves are all given, and so are the buckets to measure them in."""
+    """Raise `SpecError` if buckets to measure in are given beside all of AGE's curves."""
     if given and parameters["buckets"] != policy.settle({})["buckets"]:
         raise SpecError(
             "parameter buckets of policy age is of curves that are measured, and they are given: "
