@@ -235,11 +235,14 @@ class MultiJoinOptions(JoinJob):
         retention = self.retention
         if retention is None:
             return
-        if self.harvest is not None or self.loops.method != AUTO or self.top is not None:
+        method = self.loops.method
+        if method != AUTO or self.top is not None:
+            other = f"--method {method}" if method != AUTO else f"--top {self.top}"
             raise SpecError(
-                "--memory limits a join by --method auto without --top, --capacity or --throttle: "
-                "leave these out"
+                f"{other} is of joins without a limit of memory: leave it or --memory out"
             )
+        if self.harvest is not None:
+            raise SpecError("a join sheds load or stays within --memory: leave one of them out")
         if self.slices is not None:
             raise SpecError(
                 "--slices cut an exact join, and what a memory holds depends on all that came "

@@ -44,6 +44,7 @@ def harvest_of(given: Given) -> dict[str, Any] | None:
     """
     found = given.chosen(*_HARVEST)
     if "capacity" in found or "throttle" in found or found.get("clock") == "wall":
+        _check_no_memory(given, found)
         for name in HARVEST_TIMES:
             if name not in found:
                 flag = given.options[name].written
@@ -75,3 +76,14 @@ def _check_idle(given: Given) -> None:
         if name in given and reason:
             flag = given.options[name].written
             raise SpecError(f"{flag} has no effect, since {reason}, or leave {flag} out")
+
+
+def _check_no_memory(given: Given, found: dict[str, Any]) -> None:
+    """Raise `SpecError` if a join that is to shed load has a memory too."""
+    if given.get("memory") is None:
+        return
+    flags = [given.options[name].written for name in ("capacity", "throttle") if name in found]
+    raise SpecError(
+        f"{flags[0] if flags else '--clock wall'} is of joins that shed load, and with --memory a "
+        "policy decides what stays: leave one of them out"
+    )

@@ -213,7 +213,11 @@ def test_from_python_and_uncounted() -> None:
     [
         ({"policy": "prob"}, "policy is of joins within a memory"),
         ({"memory": 5, "slices": 2}, "slices cut an exact join"),
-        ({"memory": 5, "throttle": 0.5, "basic_window": 2, "adapt_every": 5}, "leave these out"),
+        ({"memory": 5, "throttle": 0.5}, "throttle is of joins that shed load, and with memory"),
+        ({"memory": 5, "capacity": 9, "basic_window": 2, "adapt_every": 5}, "capacity is of joins"),
+        ({"memory": 5, "clock": "wall"}, "clock wall is of joins .*: leave one of them out"),
+        ({"memory": 5, "top": 2}, "top 2 is of joins without a limit of memory"),
+        ({"memory": 5, "method": "naive-nlj"}, "method naive-nlj is of joins .*leave it or memory"),
         ({"memory": 5, "window": "rows:4"}, "counts tuples"),
         ({"memory": 5, "estimator": "history"}, "does not know"),
         ({"memory": 5, "policy": "auto"}, "^policy auto tries .* leave it out for dgl, or choose"),
