@@ -16,7 +16,7 @@ from engine.jobs.trial.candidates import Candidate, candidates_of
 from engine.jobs.trial.curves import trial_curves
 from engine.lanes.joint import Peaks
 from engine.lanes.profile import LaneProfile
-from engine.options.budget import EXPECTED, Amounts
+from engine.options.budget import EXPECTED, Amounts, Split
 from engine.options.replay import JobOptions
 from engine.policies import ValueKind
 from engine.replay.settings import ReplaySettings
@@ -117,17 +117,20 @@ def cells_of(
         warn_of_capped(job, profiles)
     aged = next((own for own in settings if own.the_policy.name == "age"), None)
     curves = (None, None) if aged is None else trial_curves(aged, lanes, given)
+    models = LaneModels(
+        profiles, stats.summaries, curves, windows, through_facts=lanes.through_facts, peaks=peaks
+    )
     cells: list[list[Cell]] = [[] for _ in lanes.files]
+    known: dict[tuple[Amounts, Split, ValueKind], list[tuple[int, int]]] = {}
     for number, (job, own) in enumerate(zip(jobs, settings, strict=True)):
-        by_age = own.the_policy.name == "age"
-        models = LaneModels(
-            profiles, stats.summaries, curves if by_age else (None, None), windows,
-            through_facts=lanes.through_facts, peaks=peaks,
-        )  # fmt: skip
-        budgets = lane_budgets(job.memory, lanes.groups, models, own.the_policy, job.split)
-        shape = curves_cut(curves, own) if by_age else (None, None)
-        for i, profile in enumerate(profiles):
-            cells[i].append(Cell(number, own, budgets[i], profile, shape, spares=True))
+        by_value = job.memory, job.split, own.the_policy.value_kind
+        if by_value not in known:
+            known[by_value] = lane_budgets(
+                job.memory, lanes.groups, models, own.the_policy, job.split
+            )
+        shape = curves_cut(curves, own) if own.the_policy.name == "age" else (None, None)
+        for i, (budget, profile) in enumerate(zip(known[by_value], profiles, strict=True)):
+            cells[i].append(Cell(number, own, budget, profile, shape, spares=True))
     return cells, profiles, peaks
 
 
