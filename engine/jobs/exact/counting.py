@@ -12,7 +12,7 @@ import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from io import BytesIO
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,10 @@ from engine.runtime.storage.uris import Place, Uri
 
 Ids = tuple[NDArray[np.int32], NDArray[np.int32]]
 Ages = tuple[NDArray[np.int64], NDArray[np.int64]]
-_FORMAT = 1
-_OF_KEYS = ("code", "side", "row", "exact", "exact_importance")
+_FORMAT = 2
+_OF_KEYS = ["code", "side", "row", "exact", "exact_importance"]
+_KEYS = np.dtype([(name, COUNTS[name]) for name in _OF_KEYS])
+_TOTAL = np.dtype([("outputs", "i8"), ("importance", "f8")])
 
 
 class Tally(NamedTuple):
@@ -101,30 +103,29 @@ class CountedFile:
             if content is None:
                 return None
             with np.load(BytesIO(content)) as cached:
-                keys = np.zeros(len(cached["code"]), COUNTS)
-                for name in _OF_KEYS:
-                    keys[name] = cached[name]
-                tally = Tally(
-                    int(cached["outputs"]), float(cached["importance"]), cached["by_bin"],
-                    cached["importance_by_bin"],
-                )  # fmt: skip
-        except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile):
+                of_keys, whole, bins = cached["keys"], cached["whole"], cached["bins"]
+            keys = np.zeros(of_keys.size, COUNTS)
+            keys[_OF_KEYS] = of_keys[_OF_KEYS]
+            outputs, importance = whole.item()
+            by_bin, importance_by_bin = bins["outputs"].copy(), bins["importance"].copy()
+        except (OSError, ValueError, LookupError, EOFError, RuntimeError, zipfile.BadZipFile):
             return None
-        return Counted(tally, keys)
+        return Counted(Tally(outputs, importance, by_bin, importance_by_bin), keys)
 
     def write(self, counted: Counted) -> None:
         """Cache it, the keys in any order, unless they are too many or the folder is read-only."""
         if counted.keys.size > REMEMBERED:
             return
-        order = np.argsort(counted.keys["code"])
-        arrays: dict[str, Any] = {name: counted.keys[name][order] for name in _OF_KEYS}
-        arrays |= counted.tally._asdict()
+        keys, tally = counted.keys[np.argsort(counted.keys["code"])], counted.tally
+        bins = np.zeros(tally.by_bin.size, _TOTAL)
+        bins["outputs"], bins["importance"] = tally.by_bin, tally.importance_by_bin
+        whole = np.array((tally.outputs, tally.importance), _TOTAL)
         with (
             suppress(OSError),
             written(self._path, self._path.parent) as own,
             own.open("wb") as file,
         ):
-            np.savez(file, **arrays)
+            np.savez(file, keys=keys[_OF_KEYS].astype(_KEYS), whole=whole, bins=bins)
 
 
 class Keys(Protocol):
