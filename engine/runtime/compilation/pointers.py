@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
@@ -65,6 +66,10 @@ def _type_of(signature: str) -> Any:  # noqa: ANN401 - numba's
     return types.FunctionType(returned(*arguments))
 
 
+_INTERNAL = re.compile(r" for '\$[^']*', defined at \S+")
+"""Where numba names what it has made of a function."""
+
+
 @cache
 def pointer(
     function: Callable[..., Any], signature: str, named: str = "", wanted: str = ""
@@ -91,7 +96,7 @@ def pointer(
         except Exception as error:  # numba raises several, and passes on what the user's code does
             lines = [line.strip() for line in str(error).splitlines()]
             told = (line for line in lines if line and not line.startswith("Failed in nopython"))
-            why = next(told, type(error).__name__)
+            why = _INTERNAL.sub("", next(told, type(error).__name__))
             raise SpecError(
                 f"function {named} cannot be compiled ({why}): give a function of {wanted}"
             ) from error
