@@ -219,7 +219,7 @@ class Rows:
                 yield Part(pa.Table.from_batches([batch]), "", first, 0)
                 first += batch.num_rows
             return
-        first = 0
+        first, none = 0, self.schema.empty_table().select(wanted)
         # pyarrow reads dictionaries within lists from one row group at a time only
         alone = any(_nests_dictionary(self.schema.field(name).type) for name in wanted)
         for found, (path, origin, name) in zip(self.archive.files, self._files, strict=True):
@@ -229,7 +229,6 @@ class Rows:
                 with reading.parquet_file(path, pre_buffer=False) as file:
                     for groups, left_out in _runs(file, choice, alone=apart):
                         if left_out is not None:
-                            none = self.schema.empty_table().select(wanted)
                             yield Part(none, name, first, start, left_out)
                             first += left_out.rows
                             continue

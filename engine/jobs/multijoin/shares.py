@@ -136,6 +136,8 @@ def times_of(sources: Sequence[StreamSource], columns: JoinColumns) -> Ints:
         used = *source.roles.columns, *source.columns
         with rows_of(source, roles, used) as archive:
             for part in archive.parts((roles.time,), choice=choice):
+                if part.left_out is not None:
+                    continue
                 ts = normalise(part.table, roles, plain, part.first).ts
                 if ts.size:
                     found += [ts[::_EVERY], np.array([ts.min(), ts.max()])]
