@@ -93,6 +93,22 @@ def test_streams_are_merged_whole_whatever_their_batches() -> None:
         assert np.concatenate([batch.key for batch in found]).tolist() == (ts + 100).tolist()
 
 
+def test_merging_many_streams_does_not_take_the_square_of_their_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    none, steps, true = np.zeros(0, np.int64), [], joint._rows  # noqa: SLF001 - what is counted
+    monkeypatch.setattr(joint, "_rows", lambda *given: (steps.append(1), true(*given))[1])
+    looked_at = {}
+    for number in (200, 800):
+        parts = np.arange(2 * number).reshape(2, number).T
+        batches = [[StreamBatch(np.array([ts]), none, none, none) for ts in own] for own in parts]
+        steps.clear()
+        found = [batch.ts for batch in merged([iter(own) for own in batches])]
+        assert np.concatenate(found).tolist() == list(range(2 * number))
+        looked_at[number] = len(steps)
+    assert looked_at[800] < 8 * looked_at[200]
+
+
 def memory_of(lanes: int, **options: Any) -> dict[str, Any]:
     left, right = (table(stream(seed, 300, keys=12)) for seed in (8, 9))
     report = winnow.replay(left, right, lanes=lanes, **(JOIN | options)).report
