@@ -35,8 +35,29 @@ class _Told(io.TextIOWrapper):
             raise
 
 
+class _Heedless(io.TextIOWrapper):
+    """Standard error, which goes nowhere once it does not take what is written: work goes on."""
+
+    def write(self, text: str) -> int:
+        """Write text."""
+        try:
+            return super().write(text)
+        except OSError:
+            _leave(self.fileno())
+            return len(text)
+
+    def flush(self) -> None:
+        """Write what is held back."""
+        try:
+            super().flush()
+        except OSError:
+            _leave(self.fileno())
+
+
 def make_ready() -> None:
     """Let both take what is written: nowhere if they are closed, in the characters that they have.
+
+    A width of no characters, as of terminals that do not know theirs, is none given.
 
     Only for a process that is the command's own. A closed one is opened before anything else takes
     its number.
@@ -53,6 +74,12 @@ def make_ready() -> None:
             sys.stdout = _Told(buffer, kind, "replace", None, lines, through)
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - for good
+    elif type(sys.stderr) is io.TextIOWrapper:
+        with suppress(OSError):
+            buffer = open(sys.stderr.fileno(), "wb", closefd=False)  # noqa: SIM115
+            sys.stderr = _Heedless(buffer, sys.stderr.encoding, "backslashreplace", None, True)
+    if os.environ.get("COLUMNS", "").strip("0") == "":
+        os.environ.pop("COLUMNS", None)
 
 
 def unwritten(error: OSError) -> str | None:
@@ -65,8 +92,15 @@ def unwritten(error: OSError) -> str | None:
         refused = error
     if refused is None:
         return None
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _leave(sys.stdout.fileno())
     return "" if isinstance(refused, BrokenPipeError) else str(refused.strerror)
+
+
+def _leave(stream: int) -> None:
+    """Let what is written to a stream go nowhere from now on."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream)
+    os.close(nowhere)
 
 
 def _is_unread() -> bool:

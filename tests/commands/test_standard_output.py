@@ -57,6 +57,21 @@ def test_a_full_output_is_told(folder: Path, tmp_path: Path) -> None:
         assert (done.returncode, done.stderr) == (2, f"winnow {words[0]}: {told}\n")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
+def test_a_full_standard_error_stops_nothing(folder: Path, tmp_path: Path) -> None:
+    done = ended("2>/dev/full", *replay(folder, tmp_path / "out"))
+    assert done.returncode == 0
+    assert "recall" in done.stdout
+    assert (tmp_path / "out" / "_report.json").exists()
+    assert ended("2>/dev/full", "replay", "--nonsense").returncode == 2
+
+
+def test_a_width_of_no_characters_is_none_given(folder: Path, tmp_path: Path) -> None:
+    done = ended("", *replay(folder, tmp_path / "out"), COLUMNS="0")
+    assert done.returncode == 0
+    assert "recall" in done.stdout
+
+
 @pytest.mark.parametrize(
     "env",
     [
