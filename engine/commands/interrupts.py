@@ -70,7 +70,8 @@ def ends_soon(said: str) -> Iterator[None]:
     finally:
         signal.set_wakeup_fd(before)
         for own in ours:
-            signal.signal(own, signal.SIG_DFL)
+            if signal.getsignal(own) is _interrupt:  # and not the one of `done`
+                signal.signal(own, signal.SIG_DFL)
         os.close(told)
 
 

@@ -163,6 +163,22 @@ def test_what_ends_by_itself_is_not_stopped(tmp_path: Path) -> None:
     assert (command.returncode, said) == (0, COMPILING)
 
 
+@pytest.mark.parametrize("by", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_after_the_end_of_a_command_changes_nothing(tmp_path: Path, by: str) -> None:
+    script = tmp_path / "late.py"
+    at_exit = f"""
+import atexit, os, signal
+
+@atexit.register
+def late():
+    os.kill(os.getpid(), signal.{by})
+"""
+    script.write_text(at_exit + STUCK.format(rounds=10, call=THREADS, grace=1.0))
+    command = begin(str(script), "stuck")
+    _, said = command.communicate(timeout=LONG)
+    assert (command.returncode, said) == (0, COMPILING)
+
+
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two streams on which commands work for a while."""
