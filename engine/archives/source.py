@@ -203,7 +203,7 @@ def _looked_at(path: str, side: str) -> tuple[ArchiveFile, pa.Schema]:
 def unreadable(path: str, side: str, error: BaseException) -> str:
     """Return the message for a file that is damaged or cannot be opened."""
     if isinstance(error, PermissionError):
-        return f"{_of(side)}: file {path} may not be read: allow it with chmod u+r"
+        return f"{_of(side)}: {reading.forbidden(path)}"
     if isinstance(path, Uri) and isinstance(error, OSError):
         return f"{_of(side)}: {reading.refusal(path, error)}"
     reason = str(error).strip().split("\n")[0]

@@ -45,8 +45,10 @@ def readable(path: str, side: str, work: Callable[[], T]) -> T:
 
 def message(path: str, side: str, error: BaseException) -> str:
     """Return what is wrong with a file that cannot be read, and the remedy."""
-    if isinstance(path, Uri) and isinstance(error, OSError):
-        return f"the {side} archive: {reading.refusal(path, error)}"
+    uri = path if isinstance(path, Uri) else None
+    if isinstance(error, OSError if uri else PermissionError):
+        reason = reading.refusal(uri, error) if uri else reading.forbidden(path)
+        return f"the {side} archive: {reason}"
     begin = b"" if isinstance(error, OSError) else reading.first_bytes(path, 4)
     remedy = next((own for first, own in _OTHERS.items() if begin.startswith(first)), None)
     if remedy is None and isinstance(error, UnicodeDecodeError):

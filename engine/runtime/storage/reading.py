@@ -105,6 +105,11 @@ def refusal(uri: Uri, error: BaseException, what: str = "read") -> str:
     return uri.public(f"{uri} cannot be {what} ({said}): {remedy}")
 
 
+def forbidden(path: str) -> str:
+    """Return, in a sentence, that a file may not be read, and what helps."""
+    return f"file {path} may not be read: allow it with chmod u+r"
+
+
 def each(work: Callable[[P], T], paths: Sequence[P]) -> list[T]:
     """Return what `work` returns of each path, asking an object store for several at once."""
     if not any(isinstance(path, Uri) for path in paths):

@@ -19,6 +19,7 @@ from engine.lanes.manifest import Prepared
 from engine.lanes.prepare import prepare
 from engine.runtime.errors import InputError, OutputError, SpecError
 from engine.runtime.executors import SerialExecutor
+from engine.runtime.storage import reading
 
 GOOD = {"t": [1, 2], "k": [1, 2], "i": [0.5, 1.0]}
 ROLES = Roles(("k",), "t", "i")
@@ -287,3 +288,21 @@ def test_keys_that_are_not_in_utf_8_are_told_as_such(tmp_path: Path) -> None:
         check_roles(latin, Roles(("k",), "t"), utf, Roles(("k",), "t"))
     with pytest.raises(InputError, match="write them alike, in UTF-8"):
         open_archive(str(tmp_path), "left")
+
+
+@pytest.mark.parametrize(
+    ("name", "opens"),
+    [("left.csv", "text_file"), ("left.jsonl", "text_file"), ("left.parquet", "parquet_now")],
+)
+def test_a_file_that_may_not_be_read_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, opens: str
+) -> None:
+    path = tmp_path / name
+    path.write_text("t,k\n1,2\n")
+
+    def closed(where: str, *_: Any, **__: Any) -> Any:
+        raise PermissionError(13, "Permission denied", where)
+
+    monkeypatch.setattr(reading, opens, closed)
+    with pytest.raises(InputError, match=f"{name} may not be read: allow it with chmod u\\+r$"):
+        open_archive(str(path), "left")
