@@ -65,7 +65,7 @@ def paths_of(where: str, side: str) -> list[str]:
 
 
 def _on_disk(where: str) -> list[str]:
-    place = Path(where).expanduser()
+    place = Path(where)
     mode = _mode(place)
     if mode is not None:
         if stat.S_ISDIR(mode):

@@ -44,7 +44,7 @@ def folder_columns(where: str, paths: Sequence[str], side: str) -> pa.Schema:
     InputError
         If some files lie in such folders and others do not.
     """
-    here = isinstance(where, Uri) or Path(where).expanduser().is_absolute()
+    here = isinstance(where, Uri) or Path(where).is_absolute()
     above = 0 if here else len(Path.cwd().parts)
     found = [_texts(path, above) for path in paths]
     for path, own in zip(paths, found, strict=True):

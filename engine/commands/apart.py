@@ -63,7 +63,7 @@ def check_apart(
 def _is_below(place: Place, folder: str | Place) -> bool:
     """Tell whether a place lies in a folder, under names that are not skipped there."""
     if not isinstance(folder, Uri):
-        folder = Path(folder).expanduser()
+        folder = Path(folder)
         if not folder.is_dir():
             return False
     names = between(place, folder)

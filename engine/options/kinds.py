@@ -70,6 +70,14 @@ def as_text(flag: str, value: Any) -> str:  # noqa: ANN401 - whatever an interfa
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
+def as_path(flag: str, value: Any) -> str:  # noqa: ANN401 - whatever an interface hands on
+    """Return a path or URI as text, which names something."""
+    text = as_text(flag, value)
+    if not text:
+        raise SpecError(f"{flag} is empty: give a path")
+    return text
+
+
 class Text(Kind):
     """Text; numbers and dates are converted."""
 
@@ -92,7 +100,7 @@ class Source(Kind):
 
     def read(self, flag: str, value: Any) -> Any:  # noqa: ANN401 - see Kind
         """Return a path as text, a table as it is."""
-        return source_of(as_text(flag, value)) if isinstance(value, (str, os.PathLike)) else value
+        return source_of(as_path(flag, value)) if isinstance(value, (str, os.PathLike)) else value
 
     def files(self, flag: str, value: Any) -> list[Any]:  # noqa: ANN401 - see Kind
         """Return what is there."""
@@ -104,7 +112,7 @@ class Place(Kind):
 
     def read(self, flag: str, value: Any) -> Path:  # noqa: ANN401 - see Kind
         """Return the path."""
-        return path_of(flag, as_text(flag, value))
+        return path_of(flag, as_path(flag, value))
 
 
 @dataclass(frozen=True)

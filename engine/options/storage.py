@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypedDict
 
-from engine.options.kinds import Kind
+from engine.options.kinds import Kind, as_path
 from engine.options.option import Interface, Option
 from engine.runtime.errors import SpecError
 from engine.runtime.storage.uris import HIDDEN, PUBLIC, Place, checked_options, place_of
@@ -19,7 +19,7 @@ class Anywhere(Kind):
         """Return the path or URI."""
         if not isinstance(value, (str, os.PathLike)):
             raise SpecError(f"{flag} is {type(value).__name__}, which is no path: give one")
-        return place_of(os.fspath(value))
+        return place_of(as_path(flag, value))
 
     def files(self, flag: str, value: Any) -> list[Place]:  # noqa: ANN401 - see Kind
         """Return the file or folder."""

@@ -181,12 +181,13 @@ def source_of(text: str) -> str:
 
 
 def _checked(path: str) -> str:
-    """Return a path on a disk that can be one.
+    """Return a path on a disk that can be one; ``~`` is the home where the system knows one.
 
     File systems bound the bytes of a name, and of it all.
     """
     checked_text(path, SpecError)
-    if not path.startswith(("/", "~")):
+    path = os.path.expanduser(path)  # noqa: PTH111 - Path's fails where there is no such user
+    if not path.startswith("/"):
         try:
             Path.cwd()
         except FileNotFoundError:

@@ -12,7 +12,8 @@ import pyarrow.fs as pafs
 import pytest
 
 from engine.api.keywords import call_text
-from engine.options.kinds import PLACE, SOURCE
+from engine.archives.source import open_archive
+from engine.options.kinds import PLACE, SOURCE, Kind
 from engine.options.storage import ANYWHERE, STORAGE
 from engine.runtime.errors import OutputError, SpecError
 from engine.runtime.storage.reading import located, refusal
@@ -34,7 +35,7 @@ def test_what_is_a_uri_and_what_a_path() -> None:
     for text in ("s3://b/x", "s3a://b/x", "gs://b", "abfss://c@a.dfs.core.windows.net/x"):
         assert isinstance(place_of(text), Uri)
         assert place_of(text) == text
-    for text in ("a/b", "/a", "s3", "s3/b", "~/x", "x=s3://b", "C:/x", "file:x"):
+    for text in ("a/b", "/a", "s3", "s3/b", "x/~", "x=s3://b", "C:/x", "file:x"):
         assert place_of(text) == Path(text)
         assert type(source_of(text)) is str
     assert source_of("file:///a%20b/*.csv") == source_of("file:/a b/*.csv") == "/a b/*.csv"
@@ -169,3 +170,27 @@ def test_what_cannot_be_written_is_told(
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(OutputError, match=re.escape(words)):
         put(Uri(text, (("user", "of this test"),)), b"")
+
+
+def test_a_tilde_is_a_home_where_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert place_of("~/out") == tmp_path / "out"
+    assert place_of("~") == tmp_path
+    assert place_of("a~b/~") == Path("a~b/~")
+    assert source_of("~nobody-of-this-name.csv") == "~nobody-of-this-name.csv"
+
+
+def test_a_file_whose_name_starts_with_a_tilde_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("~nobody-of-this-name.csv").write_text("a,b\n1,2\n")
+    assert open_archive("~nobody-of-this-name.csv", "left").schema.names == ["a", "b"]
+
+
+@pytest.mark.parametrize("kind", [SOURCE, PLACE, ANYWHERE])
+def test_an_empty_path_is_not_the_current_folder(kind: Kind) -> None:
+    with pytest.raises(SpecError, match="--left is empty: give a path"):
+        kind.read("--left", "")
