@@ -117,9 +117,10 @@ def answer(
                 if alone:
                     end(said)
                 raise
-    except WinnowError as error:
+    except (WinnowError, MemoryError) as error:
+        fact = _shortage(error) if isinstance(error, MemoryError) else error
         more = f"; {said} --help has an example" if name and len(words) == 1 else ""
-        print(f"{said}: error: {error}{more}{what_stands()}", file=sys.stderr)  # noqa: T201
+        print(f"{said}: error: {fact}{more}{what_stands()}", file=sys.stderr)  # noqa: T201
         return 2
     except OSError as error:
         why = unwritten(error) if alone else None
@@ -135,6 +136,14 @@ def answer(
     except KeyboardInterrupt:
         print(f"{stopped(said)}{what_stands()}", file=sys.stderr)  # noqa: T201
         return STOPPED
+
+
+def _shortage(error: MemoryError) -> str:
+    reason = f" ({error})" if str(error) else ""
+    return (
+        f"there is too little memory{reason}: free some, or give the process more if that is "
+        "limited (ulimit -v)"
+    )
 
 
 def _tell(said: str, line: str) -> None:

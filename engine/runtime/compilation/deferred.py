@@ -16,6 +16,7 @@ from engine.runtime.compilation.compilations import COMPILED
 from engine.runtime.compilation.interpreted import CALL, interpret
 from engine.runtime.compilation.interpreted_values import arrays_in
 from engine.runtime.compilation.translated import NotInterpretedError
+from engine.runtime.errors import WinnowError
 
 if TYPE_CHECKING:
     from engine.runtime.compilation.entries import Entry
@@ -66,9 +67,21 @@ class Deferred:
 
     @cached_property
     def entry(self) -> Entry:
-        """What numba compiles."""
-        from engine.runtime.compilation.entries import entry  # noqa: PLC0415 - it loads numba
+        """What numba compiles.
 
+        Raises
+        ------
+        WinnowError
+            If numba cannot be loaded: whoever reads or writes files is not to blame these.
+        """
+        try:
+            from engine.runtime.compilation.entries import entry  # noqa: PLC0415 - it loads numba
+        except (ImportError, OSError) as error:
+            reason = str(error).partition("\n")[0]
+            raise WinnowError(
+                f"numba, which compiles kernels, cannot be loaded ({reason}): give the process "
+                "more memory if that is limited (ulimit -v), or install numba anew"
+            ) from error
         made = entry(self.py_func, kept=self._kept, **self._options)
         if self.patience is not None:
             made.patience = self.patience

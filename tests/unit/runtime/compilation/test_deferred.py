@@ -15,6 +15,7 @@ from engine.runtime.bits import lowest, population
 from engine.runtime.compilation import deferred
 from engine.runtime.compilation.compilations import COMPILED
 from engine.runtime.compilation.deferred import LEFT, STEPS
+from engine.runtime.errors import WinnowError
 from engine.runtime.jit import Ints, jit, shell_sorted
 
 RNG = np.random.default_rng(4)
@@ -111,3 +112,9 @@ def test_a_short_command_loads_no_numba(
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.splitlines()[-1] == "False 0"
+
+
+def test_a_numba_that_does_not_load_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "engine.runtime.compilation.entries", None)
+    with pytest.raises(WinnowError, match=r"^numba, which compiles kernels, cannot be loaded \("):
+        fresh().entry  # noqa: B018 - it is made when it is looked at
