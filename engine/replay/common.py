@@ -14,7 +14,6 @@ from typing import Any
 from engine.replay import kernel
 from engine.replay.layout import CommonRules, ReplayRules
 from engine.runtime.compilation.deferred import LEFT
-from engine.runtime.jit import NEVER
 from gpu_kernels.pool import Pool, no_pool
 
 TUPLES = 50_000_000
@@ -53,7 +52,7 @@ class Kernels:
         self._common = CommonRules(*rules), no_pool() if pool is None else pool
         self._kind = type(rules), pool is None
         self._spares = spares
-        self._settled = NEVER or rows > (TUPLES if spares else LANE_TUPLES)
+        self._settled = rows > (TUPLES if spares else LANE_TUPLES)
         self._asked = False
         self._there: bool | None = None
 

@@ -11,7 +11,6 @@ Numba is loaded when it is needed (`engine.runtime.compilation.deferred`).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -23,8 +22,6 @@ from engine.runtime.compilation.deferred import Deferred, Intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-NEVER = os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}
-"""Whether nothing is compiled: kernels are the functions that they are written as."""
 nth = np.uint64
 """An index as compiled code takes it: unsigned, which spares the test for one from the end."""
 NONE = -1
@@ -45,8 +42,6 @@ def jit(function: F, *, cached: bool = True, **options: bool | str) -> F:
     Plain IEEE float64: no fast-math and no fused multiply-add (contract, section 3). Functions
     built from closures need ``cached=False``: numba cannot tell their cached code apart.
     """
-    if NEVER:
-        return function
     told = {"nogil": True, "error_model": "numpy", **options}
     return cast("F", Deferred(function, cached, told))
 

@@ -72,7 +72,8 @@ class Deferred:
         Raises
         ------
         WinnowError
-            If numba cannot be loaded: whoever reads or writes files is not to blame these.
+            If numba cannot be loaded, or is told to compile nothing: whoever reads or writes files
+            is not to blame these.
         """
         try:
             from engine.runtime.compilation.entries import entry  # noqa: PLC0415 - it loads numba

@@ -22,7 +22,7 @@ from typing import Any
 import numba.experimental.function_type  # noqa: F401 - adds types; later, threads look them up
 from llvmlite import binding as llvm
 from numba import _dynfunc
-from numba.core import codegen, types
+from numba.core import codegen, config, types
 from numba.core.caching import FunctionCache
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_lock import global_compiler_lock
@@ -39,6 +39,7 @@ from engine.runtime.compilation.passes import calls_parts, fixed_fields, passes
 from engine.runtime.compilation.references import ReferToTuples, UnpackReferences
 from engine.runtime.compilation.source import is_ours
 from engine.runtime.compilation.translated import NotInterpretedError
+from engine.runtime.errors import WinnowError
 from engine.runtime.skipped_imports import skip_blas
 from gpu_kernels.portable import register_on_cpu
 
@@ -275,7 +276,15 @@ class Entry(CPUDispatcher):  # type: ignore[misc]
 
 
 def entry(function: Callable[..., Any], *, kept: bool, **options: bool | str) -> Entry:
-    """Return a function compiled with numba's options, from the cache where it is there."""
+    """Return a function compiled with numba's options, from the cache where it is there.
+
+    Raises
+    ------
+    WinnowError
+        If numba is told to compile nothing.
+    """
+    if config.DISABLE_JIT:
+        raise WinnowError("NUMBA_DISABLE_JIT is set, and kernels have to be compiled: unset it")
     kept = kept and is_ours(function)
     told = {"nopython": True, "no_cfunc_wrapper": True, **options}
     return Entry(function, {}, told, _EntryCompiler if kept else _UnkeptCompiler, kept=kept)

@@ -118,3 +118,9 @@ def test_a_numba_that_does_not_load_is_told_as_such(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "engine.runtime.compilation.entries", None)
     with pytest.raises(WinnowError, match=r"^numba, which compiles kernels, cannot be loaded \("):
         fresh().entry  # noqa: B018 - it is made when it is looked at
+
+
+def test_a_numba_that_compiles_nothing_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("numba.core.config.DISABLE_JIT", 1)
+    with pytest.raises(WinnowError, match=r"^NUMBA_DISABLE_JIT is set, .*: unset it$"):
+        fresh().entry  # noqa: B018 - it is made when it is looked at
