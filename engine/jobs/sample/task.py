@@ -66,7 +66,8 @@ class SampleTask:
 
     def aggregates(self, *, independent: bool = False) -> LaneAggregates:
         """Return what sums outputs up."""
-        return LaneAggregates(self.specs, self.schemas, independent=independent)
+        lifetime = max(self.recipe.windows)
+        return LaneAggregates(self.specs, self.schemas, independent=independent, lifetime=lifetime)
 
 
 class LaneSample(NamedTuple):

@@ -23,10 +23,10 @@ from engine.sampling.aggregates.units import (
 )
 
 DONE, MORE_PARTIALS, MORE_RESULTS = range(3)
-PARTIALS, BEGIN, RESULTS, PANE, WINDOW, ROW = range(6)
+PARTIALS, BEGIN, RESULTS, PANE, WINDOW, ROW, OPEN = range(7)
 """Fields of the progress: partials written, the first of an open window, results written, the
-current pane, the next window to close, the next row."""
-PROGRESS_FIELDS = 6
+current pane, the next window to close, the next row, the first result of an open window."""
+PROGRESS_FIELDS = 7
 NO_PANE = np.iinfo(np.int64).min
 
 
@@ -144,10 +144,13 @@ def result_row(results: Results, window: int, group: int, n: int) -> tuple[int, 
 
 def _close(
     window: int, begin: int, end: int, partials: Partials, slots: ClusterSlots, results: Results,
-    n: int, independent: bool,
+    first: int, n: int, independent: bool,
 ) -> int:  # fmt: skip
-    """Write a window's groups from the partials of its panes; return how many results there are."""
-    first = n
+    """Write a window's groups from the partials of its panes; return how many results there are.
+
+    Those from `first` on are of this window. What is no cluster comes last, as it does where others
+    have been folded before (`fold_complete`).
+    """
     touched = 0
     for i in range(begin, end):
         slot = partials.slot[i]
@@ -163,17 +166,51 @@ def _close(
             touched += 1
         else:
             merge(partials.merged, m, partials.merged, touched)
-    for m in range(touched):
-        slot = partials.order[m]
-        slots.touched[slot] = -1
-        row, n = result_row(results, window, slots.group[slot], n)
-        fold_cluster(results.sums, row, partials.merged, m, slots.counted[slot])
+    for counted in (True, False):
+        for m in range(touched):
+            slot = partials.order[m]
+            if slots.counted[slot] == counted:
+                slots.touched[slot] = -1
+                row, n = result_row(results, window, slots.group[slot], n)
+                fold_cluster(results.sums, row, partials.merged, m, counted)
     for row in range(first, n):
         results.of_group[results.group[row]] = -1
     return n
 
 
 close_window = kernel(_close)
+
+
+@kernel
+def _move(partials: Partials, slots: ClusterSlots, i: int, to: int) -> None:
+    partials.pane[to] = partials.pane[i]
+    partials.slot[to] = partials.slot[i]
+    copy_row(partials.sums, to, partials.sums, i)
+    slots.partial[partials.slot[to]] = to
+
+
+@jit
+def fold_complete(
+    partials: Partials, slots: ClusterSlots, results: Results, progress: Ints, end: int
+) -> None:
+    """Fold the clusters of partials before `end`, which are complete, into the open window.
+
+    It must be a window of one pane. There must be room for the results.
+    """
+    begin, written = progress[BEGIN], progress[RESULTS]
+    held = begin
+    for i in range(begin, end):
+        slot = partials.slot[i]
+        if slots.counted[slot]:
+            copy_row(partials.merged, 0, partials.sums, i)
+            row, written = result_row(results, progress[PANE], slots.group[slot], written)
+            fold_cluster(results.sums, row, partials.merged, 0, True)
+        else:  # never complete
+            _move(partials, slots, i, held)
+            held += 1
+    for i in range(held - 1, begin - 1, -1):
+        _move(partials, slots, i, i + end - held)
+    progress[BEGIN], progress[RESULTS] = begin + end - held, written
 
 
 @kernel
@@ -226,7 +263,7 @@ def drive(
         `DONE`, or what there must be more room for before the call is made again.
     """
     n, begin, written = progress[PARTIALS], progress[BEGIN], progress[RESULTS]
-    pane, window, i = progress[PANE], progress[WINDOW], progress[ROW]
+    pane, window, i, opened = progress[PANE], progress[WINDOW], progress[ROW], progress[OPEN]
     status = DONE
     while i < rows.pane.size or (flush and begin < n):
         following = rows.pane[i] if i < rows.pane.size else pane + a_window
@@ -241,8 +278,9 @@ def drive(
                     status = MORE_RESULTS
                     break
                 written = close_window(
-                    window, begin, n, partials, slots, results, written, independent
+                    window, begin, n, partials, slots, results, opened, written, independent
                 )
+                opened = written
                 window += 1
             if status != DONE:
                 break
@@ -259,5 +297,5 @@ def drive(
         add_row(rows, i, partials, j, average, independent)
         i += 1
     progress[PARTIALS], progress[BEGIN], progress[RESULTS] = n, begin, written
-    progress[PANE], progress[WINDOW], progress[ROW] = pane, window, i
+    progress[PANE], progress[WINDOW], progress[ROW], progress[OPEN] = pane, window, i, opened
     return status

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from aggregate_cases import LAST, SCHEMAS, Sample, asked, lane_tables, resolved, sample
 
-import engine.sampling.aggregates.lane as lane_module
+import engine.sampling.aggregates.state as state_module
 from engine.sampling.aggregates import AggregateSpec, LaneAggregates, layout, parse_aggregate, units
 from engine.sampling.aggregates.estimate import combine
 from engine.sampling.layout import SampledOutputs
@@ -67,8 +67,8 @@ def test_how_rows_are_cut_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> Non
     spec = resolved("avg(left.v) by right.g, right.h every 3 over 12")
     whole = sample(7, independent=False, rows=900)
     [once] = lane_tables(spec, whole, independent=False, lanes=1, seed=1)
-    monkeypatch.setattr(lane_module, "_SPARE", 0)  # forgets clusters at every run of rows
-    monkeypatch.setattr(lane_module, "_SMALLEST", 2)
+    monkeypatch.setattr(state_module, "_SPARE", 0)  # forgets clusters at every run of rows
+    monkeypatch.setattr(state_module, "_SMALLEST", 2)
     for seed in range(3):
         [again] = lane_tables(spec, whole, independent=False, lanes=1, seed=seed)
         assert again.equals(once)
@@ -76,7 +76,7 @@ def test_how_rows_are_cut_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("text", ["sum(importance) every 5 over 20", "count(*) by right.h every 5"])
 def test_memory_is_that_of_open_windows(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane_module, "_SPARE", 100)
+    monkeypatch.setattr(state_module, "_SPARE", 100)
     spec = resolved(text)
     lane = LaneAggregates((spec,), SCHEMAS, independent=False)
     part = sample(1, independent=False, rows=200)
