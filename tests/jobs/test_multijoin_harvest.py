@@ -16,6 +16,7 @@ from options_given import multijoin_options
 from engine.jobs.multijoin import machine
 from engine.jobs.multijoin.run import run_multijoin
 from engine.multiway.fractions.greedy import METRICS
+from engine.multiway.harvest import timed
 from engine.multiway.streams import MultiStreams
 from engine.runtime.compilation.compilations import COMPILED
 from engine.runtime.errors import SpecError
@@ -177,6 +178,25 @@ def test_a_slower_machine_sheds_more(tmp_path: Path, monkeypatch: pytest.MonkeyP
             done = joined(tmp_path, CASES["band"], capacity="auto", **BASE)
         recalls.append(done.report["recall"])
     assert recalls[0] == 1.0 > recalls[1]
+
+
+@pytest.mark.parametrize("more", [{}, {"partition_by": "yes"}])
+def test_the_clock_of_the_wall_does_not_time_what_is_loaded_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
+) -> None:
+    cases.write(tmp_path, streams(14, 60))
+    run_on, now = timed.run_on, [0.0]
+
+    def first_slow(*given: Any) -> Any:
+        now[0] += 1e-9 if now[0] else 1e3
+        return run_on(*given)
+
+    monkeypatch.setattr(timed, "run_on", first_slow)
+    monkeypatch.setattr(timed, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    done = joined(tmp_path, CASES["band"], clock="wall", **BASE, **more)
+    assert now[0] > 1e3
+    assert done.report["recall"] == 1.0
+    assert not any(done.report["harvest"]["drops"].values())
 
 
 def test_the_capacity_is_measured_again_where_something_was_compiled(

@@ -232,6 +232,18 @@ def compiled_first(measure: Callable[[], T]) -> T:
         COMPILED.always = before
 
 
+def warmed(task: MultiJoinTask, lane: Lane) -> None:
+    """Join a few tuples, so that the wall's clock times no kernel that is compiled or loaded."""
+    streams = stretch_of(lane, WARM).streams if lane.streams.ts.size else lane.streams
+
+    def joined() -> None:
+        for _ in HarvestRun(replace(task, start_ts=None, share=WHOLE), streams).parts():
+            pass
+
+    if streams.ts.size:
+        compiled_first(joined)
+
+
 def _in_windows(streams: MultiStreams, windows: Windows) -> int:
     """Return about how many tuples come within the widest window.
 

@@ -20,7 +20,7 @@ from engine.jobs.multijoin.forecasts import exact_join, forecast_exact, proposal
 from engine.jobs.multijoin.harvested import Harvested, HarvestRun, is_on_gpu
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import loops_orders
-from engine.jobs.multijoin.outlook import Expected, expected_of
+from engine.jobs.multijoin.outlook import Expected, expected_of, warmed
 from engine.jobs.multijoin.read import WHOLE, Lane, Read, StreamCounts, read_streams
 from engine.jobs.multijoin.retained import Retained, retained_run
 from engine.jobs.multijoin.written import OutputWriter, Part, set_aside
@@ -137,6 +137,9 @@ def join_streams(task: MultiJoinTask) -> MultiJoinResult:
             exact = forecast_exact(task, read.lanes, tuples, schema)
         if task.harvest is not None or exact is not None:
             clock.spent("outlook")
+    if task.harvest is not None and task.harvest.clock == "wall":
+        warmed(*max(lanes, key=lambda own: own[1].streams.ts.size))
+        clock.spent("outlook")
     if len(lanes) > 1 and is_on_gpu(task):
         joined = _harvest_together(lanes, write, clock)
     else:
