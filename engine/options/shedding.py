@@ -65,7 +65,15 @@ def _check_idle(given: Given) -> None:
     """Raise `SpecError` if an option is given that the others leave nothing to do."""
     timed = "capacity" in given or given["clock"] == "wall"
     ways, optimiser = ", ".join(WAYS), given["optimiser"]
+    dropping = (
+        given["shedding"] == "random-drop"
+        and "--shedding random-drop reads whole windows, and "
+        "learns and chooses nothing: leave that out"
+    )
     reasons = {
+        **dict.fromkeys(
+            ("shred", "forget", "scores", "admission", "optimiser", "profiles"), dropping
+        ),
         "buffer": not timed
         and "no tuple waits, as comparisons take no time without --capacity: give one",
         "boost": "throttle" in given and "--throttle fixes z, which it raises: leave that out",

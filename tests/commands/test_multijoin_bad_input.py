@@ -181,6 +181,10 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "idle boost": (
         SHED | {"boost": 2, "capacity": 5}, r"--boost has no effect, since --throttle fixes z",
     ),
+    "idle optimiser": (
+        SHED | {"throttle": None, "capacity": 5, "shedding": "random-drop", "optimiser": "greedy"},
+        r"--optimiser has no effect, since --shedding random-drop reads whole windows, .* out$",
+    ),
     "idle metric": (
         SHED | {"metric": "best-output"}, r"--metric has no effect, .* --optimiser is exact",
     ),

@@ -130,7 +130,8 @@ def both(
         "orders": orders, "basic": settings.basic_window, "capacity": settings.capacity,
         "per_second": settings.per_second, "delta": settings.adapt_every,
         "buffer": settings.buffer if settings.capacity else None, "gamma": settings.boost,
-        "throttle": settings.throttle, "omega": settings.shred, "keep": keep,
+        "throttle": settings.throttle, "keep": keep,
+        "omega": settings.shred if settings.shedding == "harvest" else 0.0,
         "buckets": join._learner.learnt.histograms.shape[1],  # noqa: SLF001
         "draws": lambda purpose, stream, row: float(draws[purpose][stream][row]),
         "conserve": settings.admission == "conserve", "combine": combine, "start_ts": start,

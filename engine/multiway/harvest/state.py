@@ -74,7 +74,8 @@ class HarvestState:
             self.shed += np.bincount(self._stream_of[~passed], minlength=m)
             order = order[passed[order]]
         self._order = order
-        self._sampled = self._draws(PURPOSE_SHRED) < settings.shred
+        learns = settings.shedding == "harvest"
+        self._sampled = (self._draws(PURPOSE_SHRED) < settings.shred) & learns
         self._whole = whole_plan(self._orders, windows)
         self._plan = self._whole
         self._admitted = admitted_none(streams)

@@ -95,7 +95,7 @@ def test_tuples_leave_the_windows_at_adaptations_of_empty_intervals(
 @pytest.mark.parametrize("seed", range(4))
 def test_random_drop(seed: int) -> None:
     done = both(
-        seed, "band", (20, 22, 24), capacity=15.0, basic_window=4, adapt_every=6, shred=0.0,
+        seed, "band", (20, 22, 24), capacity=15.0, basic_window=4, adapt_every=6, shred=0.5,
         shedding="random-drop", keep=[0.5, 0.8, 0.3],
     )  # fmt: skip
     check(*done)

@@ -22,7 +22,7 @@ from engine.multiway.streams import MultiStreams, no_attributes, windows_of
 
 def test_random_drop() -> None:
     done = both(
-        0, "band", (20, 22, 24), capacity=15.0, basic_window=4, adapt_every=6, shred=0.0,
+        0, "band", (20, 22, 24), capacity=15.0, basic_window=4, adapt_every=6, shred=0.5,
         shedding="random-drop", keep=[0.5, 0.8, 0.3],
     )  # fmt: skip
     check(*done)
