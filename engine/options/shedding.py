@@ -77,6 +77,7 @@ def _check_idle(given: Given) -> None:
         "buffer": not timed
         and "no tuple waits, as comparisons take no time without --capacity: give one",
         "boost": "throttle" in given and "--throttle fixes z, which it raises: leave that out",
+        "throttle": "capacity" in given and dropping,
         "metric": optimiser not in WAYS
         and f"it is of {ways}, and --optimiser is {optimiser}: name one of these",
     }

@@ -185,6 +185,10 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
         SHED | {"throttle": None, "capacity": 5, "shedding": "random-drop", "optimiser": "greedy"},
         r"--optimiser has no effect, since --shedding random-drop reads whole windows, .* out$",
     ),
+    "idle throttle": (
+        SHED | {"capacity": 5, "shedding": "random-drop"},
+        r"--throttle has no effect, since --shedding random-drop reads whole windows, .* out$",
+    ),
     "idle metric": (
         SHED | {"metric": "best-output"}, r"--metric has no effect, .* --optimiser is exact",
     ),
