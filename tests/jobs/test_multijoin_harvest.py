@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import multijoin_cases as cases
+import numpy as np
 import pyarrow as pa
 import pytest
 from multijoin_cases import CASES, NAMES, expected, joined, streams
@@ -91,6 +92,18 @@ def test_rows_are_of_the_exact_join(tmp_path: Path, name: str) -> None:
         some += len(rows)
     assert some
     assert lost or name == "wall"  # which may be fast enough
+
+
+def test_conserving_joins_find_matches_that_come_later_than_the_first_adaptations() -> None:
+    times = np.sort(np.random.default_rng(1).integers(0, 300, 600))
+    tables = {
+        name: pa.table({"t": times + lag, "k": range(600)}) for name, lag in (("a", 0), ("b", 8))
+    }
+    given = {"predicate": "equi:k", "time": "t", "window": 12, "basic_window": 2, "adapt_every": 3}
+    own = multijoin(tables, **given, throttle=0.5, shred=0.5, admission="conserve").report
+    assert own["recall"] > 0.5
+    kept = multijoin(tables, **given, throttle=0.5, shred=0.5).report
+    assert own["harvest"]["peak_memory"] <= kept["harvest"]["peak_memory"]
 
 
 def test_with_capacity_enough_nothing_is_lost(tmp_path: Path) -> None:

@@ -255,6 +255,7 @@ class Operator:
     - A window's farthest selected logical basic window counts also where another hop of that
       direction selects none. Of count windows the horizon is in tuples: at T a tuple goes that
       has at least so many later ones of its stream, all arrivals counted.
+    - Where memory is conserved, no tuple goes before a sampled tuple has had an output, if any are.
     - Outputs before `start_ts` are learnt from, though not returned.
     """
 
@@ -475,11 +476,15 @@ class Operator:
             chosen = self.configure(state)
             self.setting = chosen if self.z < 1 else self.setting
         self.adaptations.append(Adaptation(self.next, self.z, beta, *self.setting))
-        if self.conserve:
+        if self.conserve and self.knows():
             self.held = [
                 [u for u in window if not self._is_beyond_horizon(u)] for window in self.held
             ]
         self._start_interval()
+
+    def knows(self) -> bool:
+        """Tell whether a sampled tuple has had an output, if any are sampled."""
+        return self.omega == 0 or any(sum(hop) for hops in self.ages for hop in hops)
 
     def _is_beyond_horizon(self, u: Member) -> bool:
         """Tell whether u is farther back, at T, than any window that is selected (P4 7)."""

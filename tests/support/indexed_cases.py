@@ -41,7 +41,7 @@ class IndexedOperator(oracle.Operator):
 
     def _adapt(self) -> None:
         super()._adapt()
-        if self.conserve:
+        if self.conserve and self.knows():
             self.every = [
                 [u for u in window if not self._is_beyond_horizon(u)] for window in self.every
             ]

@@ -141,7 +141,10 @@ class HarvestState:
         return int(self._clock.n[layout.PEAK])
 
     def _configure(self) -> None:
-        """Update rankings and harvest fractions (P4 4.2)."""
+        """Update rankings and harvest fractions (P4 4.2).
+
+        Until a match is learnt the windows stay, or none that comes late would ever be found.
+        """
         settings, clock = self._settings, self._clock
         self._stale = False
         if found := quick_setting(self._learner.learnt, self._shape, self._throttle, settings):
@@ -152,7 +155,9 @@ class HarvestState:
                 self._brute_force,
             )  # fmt: skip
             self._plan = plan_from(self.setting, self._orders, self._windows, settings.basic_window)
-        if settings.admission == "conserve":
+        learnt = self._learner.learnt
+        knows = not settings.shred or learnt.ages.any() or learnt.histograms.any()
+        if settings.admission == "conserve" and knows:
             now = float(clock.at[layout.NEXT]) - settings.adapt_every
             self._remove_unread(now, horizons(self._plan, self._windows))
 
