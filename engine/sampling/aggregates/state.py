@@ -117,6 +117,7 @@ class AggregateState:
         """Add outputs, closing windows that are past."""
         if self._results.of_group.size < self._groups:
             room = np.full(2 * self._groups, -1, np.int64)
+            room[: self._results.of_group.size] = self._results.of_group
             self._results = self._results._replace(of_group=room)
         self._progress[kernels.ROW] = 0
         while True:

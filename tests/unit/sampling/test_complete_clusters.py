@@ -15,7 +15,7 @@ from engine.sampling.layout import SIMULTANEOUS, SampledOutputs
 LIFETIME = 7
 SPECS = (
     "count(*)", "sum(importance)", "avg(left.v)", "sum(left.n) by right.g",
-    "avg(left.v) by right.g every 25", "count(*) every 10 over 20",
+    "avg(left.v) by right.g every 25", "count(*) by left.n, right.g", "count(*) every 10 over 20",
 )  # fmt: skip
 
 
