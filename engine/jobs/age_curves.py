@@ -100,6 +100,18 @@ def curves_cut(curves: Curves, settings: ReplaySettings) -> Curves:
     return left, right
 
 
+def completed(
+    given: Sequence[Curve], ages: Sequence[NDArray[np.int64]] | NDArray[np.int64] | None,
+    rows: Sequence[int], windows: Sequence[int], grain: Value,
+) -> list[Curve]:  # fmt: skip
+    """Return curves cut finer: as given, else matches by age over the stream's rows, if counted."""
+    found = list(given)
+    for side, curve in enumerate(given):
+        if curve is None and ages is not None:
+            found[side] = tuple((ages[side] / max(1, rows[side])).tolist())
+    return cut_finer(found, given, windows, grain)
+
+
 def cut_finer(
     curves: Sequence[Curve], given: Sequence[Curve], windows: Sequence[int], grain: Value
 ) -> list[Curve]:

@@ -241,8 +241,6 @@ class MultiJoinOptions(JoinJob):
             raise SpecError(
                 f"{other} is of joins without a limit of memory: leave it or --memory out"
             )
-        if self.harvest is not None:
-            raise SpecError("a join sheds load or stays within --memory: leave one of them out")
         if self.slices is not None:
             raise SpecError(
                 "--slices cut an exact join, and what a memory holds depends on all that came "

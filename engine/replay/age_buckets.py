@@ -2,7 +2,7 @@
 
 Within a group the order, by the tuple's own value, never changes, and the residents of a bucket
 stand beside each other in the log: `range_minima` has the least of them, in one tree for each
-state. Of each group the least value is kept, and what rank that gives it.
+state. Of each group the least value, or a bound of it, is kept, and what rank that gives it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from engine.runtime.ordinals import number, ordered
 
 LEAST, VALUE, LOWEST, DUE, NEXT, FIRST, EDGE, ALL = range(8)
 """Rows of `Memory.runs`. By group, which is a state and a bucket: the place of a tuple of the least
-value, that value and its priority, in order as `ordered` has them; a tick before which none leaves
-it that matters, and the place of the one that does so then (see `age_edges`). By bucket: the place
+value, or of a value below all, that value and its priority, in order as `ordered` has them; a tick
+before which none leaves it that matters, and the place of the one that does so then (see
+`age_edges`). By bucket: the place
 from which on tuples are in it or younger, and the age at which they leave it (0: not known yet). In
 the last row, what there is once."""
 GROUP, SOONEST, AS_OF = range(3)

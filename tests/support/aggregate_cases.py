@@ -81,14 +81,15 @@ def resolved(text: str) -> AggregateSpec:
 
 
 def lane_tables(
-    spec: AggregateSpec, whole: Sample, *, independent: bool, lanes: int = 3, seed: int = 0
-) -> list[pa.Table]:
+    spec: AggregateSpec, whole: Sample, *, independent: bool, lanes: int = 3, seed: int = 0,
+    lifetime: int | None = None,
+) -> list[pa.Table]:  # fmt: skip
     """Aggregate each lane's rows in random runs."""
     rng = np.random.default_rng(seed)
     tables = []
     for lane in range(lanes):
         mine = whole.cut(whole.lane % lanes == lane)
-        aggregates = LaneAggregates((spec,), SCHEMAS, independent=independent)
+        aggregates = LaneAggregates((spec,), SCHEMAS, independent=independent, lifetime=lifetime)
         begin = 0
         while begin < mine.lane.size:
             end = begin + int(rng.integers(0, 9))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.facts.relation import BEFORE, NEVER
-from engine.jobs.age_curves import Curve, cut_finer
+from engine.jobs.age_curves import Curve, completed
 from engine.jobs.bound.found import Bounds
 from engine.jobs.bound.several import ExactOutputs, star_bounds
 from engine.jobs.exact.counting import Tally
@@ -118,12 +118,8 @@ class _Run:
 
     def _curves(self, ages: Ints | None) -> list[Curve]:
         """Return AGE's curves: as given, else the matches by age of a mean tuple, cut finer."""
-        given, grain = self._retention.curves, self._retention.parameters.get("grain")
-        found = list(given)
-        for side, own in enumerate(self._profiles):
-            if found[side] is None and ages is not None:
-                found[side] = tuple((ages[side] / max(1, own.rows)).tolist())
-        return cut_finer(found, given, self._windows, grain)
+        own, rows = self._retention, [profile.rows for profile in self._profiles]
+        return completed(own.curves, ages, rows, self._windows, own.parameters.get("grain"))
 
     @property
     def tally(self) -> Tally:

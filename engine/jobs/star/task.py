@@ -16,7 +16,7 @@ from engine.archives.families import value_type
 from engine.archives.source import Archive
 from engine.facts.read import FactTable, read_facts
 from engine.facts.roles import FactColumns
-from engine.jobs.age_curves import Curve, cut_finer
+from engine.jobs.age_curves import completed
 from engine.jobs.bound.several import ExactOutputs, star_bounds
 from engine.jobs.exact.counting import Tally
 from engine.jobs.exact.key_totals import COUNTS, KeyLoss, greatest
@@ -187,12 +187,8 @@ class _Run:
         settings, given = self._settings, self._task.options.curves
         if settings.policy != "age":
             return ()
-        curves: list[Curve] = list(given)
-        if whole is not None:
-            for at, profile in enumerate(self._profiles):
-                if given[at] is None:
-                    curves[at] = tuple((whole.ages[at] / max(1, profile.rows)).tolist())
-        cut = cut_finer(curves, given, settings.windows, settings.parameters["grain"])
+        ages, rows = None if whole is None else whole.ages, [own.rows for own in self._profiles]
+        cut = completed(given, ages, rows, settings.windows, settings.parameters["grain"])
         return [None if curve is None else np.array(curve) for curve in cut]
 
     def _replayed(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from aggregate_cases import SCHEMAS, Sample, resolved, sample
+from aggregate_cases import Sample, lane_tables, resolved, sample
 
 import engine.sampling.aggregates.state as state_module
 from engine.sampling.aggregates import LaneAggregates, parse_aggregate
@@ -29,16 +29,11 @@ def short_lived(seed: int) -> Sample:
     return whole.cut((whole.out.ts - since <= LIFETIME) | (whole.out.stored == SIMULTANEOUS))
 
 
-def summed(whole: Sample, spec: str, lifetime: int | None, steps: np.random.Generator) -> pa.Table:
+def summed(whole: Sample, spec: str, lifetime: int | None, seed: int) -> pa.Table:
     """Return an aggregate of outputs that come in random runs."""
-    lane = LaneAggregates((resolved(spec),), SCHEMAS, independent=False, lifetime=lifetime)
-    begin = 0
-    while begin < whole.lane.size:
-        end = begin + int(steps.integers(1, 12))
-        part = whole.cut(slice(begin, end))
-        lane.add(part.out, part.left, part.right)
-        begin = end
-    [table] = lane.close()
+    [table] = lane_tables(
+        resolved(spec), whole, independent=False, lanes=1, seed=seed, lifetime=lifetime
+    )
     return table
 
 
@@ -49,11 +44,11 @@ def test_when_clusters_are_summed_up_changes_no_bit(
     monkeypatch.setattr(state_module, "_SPARE", 0)
     monkeypatch.setattr(state_module, "_SMALLEST", 4)
     for seed in range(8):
-        whole, steps = short_lived(seed), np.random.default_rng(seed)
-        late = summed(whole, spec, None, steps)
+        whole = short_lived(seed)
+        late = summed(whole, spec, None, seed)
         assert late.num_rows
-        for _ in range(3):
-            assert summed(whole, spec, LIFETIME, steps).equals(late)
+        for own in range(3):
+            assert summed(whole, spec, LIFETIME, own).equals(late)
 
 
 def test_a_total_holds_the_clusters_that_may_have_more_outputs() -> None:
