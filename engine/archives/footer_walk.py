@@ -2,14 +2,16 @@
 
 PyArrow makes an object of each statistic, which takes microseconds: of thousands of row groups,
 as long as joining a sample of them. These are the structs of Parquet's format in Thrift's compact
-protocol, as PyArrow writes them again; whatever else stands in them is passed over.
+protocol, as they stand in the file or as PyArrow writes them again; whatever else stands in them
+is passed over.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +28,8 @@ _ROW_GROUPS, _COLUMNS, _ROWS, _META, _BYTES, _STATISTICS = 4, 1, 3, 3, 7, 12
 _MAX, _MIN, _NULLS, _MAX_VALUE, _MIN_VALUE = 1, 2, 3, 5, 6
 """Fields of Statistics; the first two are their older form."""
 _DEEPEST = 64
-_last: deque[tuple[pq.FileMetaData, NDArray[np.uint8]]] = deque(maxlen=4)
+LONG = 1 << 17
+"""Bytes of a footer that is worth going through in one go."""
 BYTES, NULLS, LOW, HIGH, TOLD = range(5)
 """What is found of a column: bytes as stored, nulls or -1, the bits of the least and the greatest
 value of 4 or 8 bytes, and which of the two are told: `LOWEST`, `HIGHEST`, or in their older form
@@ -43,6 +46,29 @@ class Walked(NamedTuple):
     """(groups, columns, 5) int64: `BYTES` and so on."""
 
 
+@dataclass
+class _Footer:
+    """One of those looked at last."""
+
+    footer: pq.FileMetaData
+    data: NDArray[np.uint8]
+    """Its bytes."""
+    whole: Walked | None = None
+    """What it tells of all columns, once that is asked for."""
+
+
+_FEW = 16
+"""Columns of a file that are looked at together, even if not all are asked for."""
+_last: deque[_Footer] = deque(maxlen=4)
+
+
+def note(footer: pq.FileMetaData, data: Any) -> _Footer:  # noqa: ANN401 - a buffer
+    """Keep the bytes of a footer, as they stand in its file, for `walked`."""
+    found = _Footer(footer, np.frombuffer(data, np.uint8))
+    _last.append(found)
+    return found
+
+
 def walked(footer: pq.FileMetaData, columns: Sequence[int]) -> Walked | None:
     """Return what a footer tells of stored columns, None if its structs are not of that kind.
 
@@ -51,26 +77,32 @@ def walked(footer: pq.FileMetaData, columns: Sequence[int]) -> Walked | None:
     columns : sequence of int
         Numbers of stored columns, each once.
     """
-    data = _bytes_of(footer)
-    slots = np.full(footer.num_columns, -1)
-    slots[list(columns)] = np.arange(len(columns))
-    rows = np.zeros(footer.num_row_groups, np.int64)
-    found = np.zeros((rows.size, len(columns), TOLD + 1), np.int64)
-    found[:, :, NULLS] = -1
-    whole = _walk(data, slots, rows, found, np.zeros((_DEEPEST, 2), np.int64))
-    return Walked(rows, found) if whole else None
+    own = _looked_at(footer)
+    if footer.num_columns > _FEW:
+        return _found(own, columns)
+    own.whole = own.whole or _found(own, range(footer.num_columns))
+    if own.whole is None:
+        return None
+    return Walked(own.whole.rows, own.whole.found[:, list(columns)])
 
 
-def _bytes_of(footer: pq.FileMetaData) -> NDArray[np.uint8]:
-    """Return a footer as a file that has nothing else; those of the last ones are kept."""
-    for one, data in list(_last):
-        if one is footer:
-            return data
+def _looked_at(footer: pq.FileMetaData) -> _Footer:
+    for own in list(_last):
+        if own.footer is footer:
+            return own
     sink = pa.BufferOutputStream()
     footer.write_metadata_file(sink)
-    found: NDArray[np.uint8] = np.frombuffer(sink.getvalue(), np.uint8)
-    _last.append((footer, found))
-    return found
+    return note(footer, sink.getvalue()[4:])  # behind the magic number; such a file has no more
+
+
+def _found(own: _Footer, columns: Sequence[int]) -> Walked | None:
+    slots = np.full(own.footer.num_columns, -1)
+    slots[list(columns)] = np.arange(len(columns))
+    rows = np.zeros(own.footer.num_row_groups, np.int64)
+    found = np.zeros((rows.size, len(columns), TOLD + 1), np.int64)
+    found[:, :, NULLS] = -1
+    is_whole = _walk(own.data, slots, rows, found, np.zeros((_DEEPEST, 2), np.int64))
+    return Walked(rows, found) if is_whole else None
 
 
 @kernel
@@ -228,8 +260,8 @@ def _group(
 
 @jit
 def _walk(data: NDArray[np.uint8], slots: Ints, rows: Ints, found: Ints, open_: Ints) -> bool:
-    """Read a FileMetaData behind four other bytes; return whether it could be read."""
-    at, last = np.int64(4), np.int64(0)
+    """Read a FileMetaData; return whether it could be read."""
+    at, last = np.int64(0), np.int64(0)
     while at >= 0:
         kind, last, at = _field(data, at, last)
         if not kind:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from engine.archives.folders import value_in
-from engine.archives.footer_walk import HIGHEST, LOW, LOWEST, TOLD, Walked, walked
+from engine.archives.footer_walk import HIGHEST, LONG, LOW, LOWEST, TOLD, Walked, walked
 from engine.archives.source import Archive, read_error
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.storage import reading
@@ -26,8 +26,6 @@ _BITS = {
     "FLOAT": (np.float32, np.int32), "DOUBLE": (np.float64, np.int64),
 }  # fmt: skip
 """Types of values, and of their bits."""
-_LONG = 1 << 17
-"""Bytes of a footer that is worth going through in one go."""
 
 
 def footer_of(path: str, changed: int | str, side: str = "") -> pq.FileMetaData:
@@ -76,7 +74,7 @@ class Chunks(NamedTuple):
 def chunks_of(footer: pq.FileMetaData, columns: Sequence[int]) -> Chunks:
     """Return what a footer tells of stored columns, which are given by their numbers."""
     places = list(dict.fromkeys(columns))
-    long = footer.serialized_size >= _LONG
+    long = footer.serialized_size >= LONG
     rows, found = (walked(footer, places) if long else None) or one_by_one(footer, places)
     found = found[:, [places.index(i) for i in columns]]
     bytes_, nulls, low, high, told = np.moveaxis(found, 2, 0)

@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 from engine.archives import texts
 from engine.archives.finding import ENDINGS, paths_of
 from engine.archives.folders import NONE, folder_columns
+from engine.archives.footer_walk import LONG, note
 from engine.archives.readers import format_of
 from engine.archives.text_schemas import reconciled
 from engine.runtime.columns import first_repeated
@@ -25,6 +27,9 @@ TABLE, FRAME = "(a table)", "(a DataFrame)"
 """Where streams are that are no files."""
 IN_MEMORY = {TABLE: "table", FRAME: "DataFrame"}
 """What messages call them."""
+_MAGIC = b"PAR1"
+_END = 4 + len(_MAGIC)
+"""Bytes of a Parquet file behind its footer: how long that is, and the magic number."""
 
 
 @dataclass(frozen=True)
@@ -190,6 +195,8 @@ def _looked_at(path: str, side: str) -> tuple[ArchiveFile, pa.Schema]:
         state, opened = reading.parquet_now(path)
         with opened as file:
             schema, footer = file.schema_arrow.remove_metadata(), file.metadata
+        if footer.serialized_size >= LONG and not isinstance(path, Uri):
+            _note_footer(path, state, footer)
     except (pa.ArrowException, OSError) as error:
         raise InputError(unreadable(path, side, error)) from error
     repeated = first_repeated(schema.names)
@@ -198,6 +205,16 @@ def _looked_at(path: str, side: str) -> tuple[ArchiveFile, pa.Schema]:
             f"the {side} archive: file {path} has more than one column {repeated}: rename one"
         )
     return ArchiveFile(path, footer.num_rows, *state, group_sizes(footer)), schema
+
+
+def _note_footer(path: str, state: reading.State, footer: pq.FileMetaData) -> None:
+    """Note the bytes of a file's footer, if it is still that file: these are read in no time."""
+    with Path(path).open("rb") as file:
+        file.seek(-footer.serialized_size - _END, os.SEEK_END)
+        data = file.read()
+    size = int.from_bytes(data[-_END : -len(_MAGIC)], "little")
+    if data.endswith(_MAGIC) and size == footer.serialized_size and reading.state_of(path) == state:
+        note(footer, data)
 
 
 def unreadable(path: str, side: str, error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -89,9 +90,12 @@ def open_job(options: JobOptions) -> Archives:
     WinnowError
         If an archive cannot be read or a column is not what it is said to be.
     """
-    left, right = open_archive(options.left, "left"), open_archive(options.right, "right")
-    fact = None if options.fact is None else open_archive(options.fact.path, "fact")
-    return checked(options, left, right, fact)
+    given = [(options.left, "left"), (options.right, "right")]
+    if options.fact is not None:
+        given.append((options.fact.path, "fact"))
+    with ThreadPoolExecutor(len(given)) as threads:  # a long footer takes milliseconds
+        left, right, *fact = threads.map(lambda own: open_archive(*own), given)
+    return checked(options, left, right, fact[0] if fact else None)
 
 
 def checked(options: JobOptions, left: Archive, right: Archive, facts: Archive | None) -> Archives:

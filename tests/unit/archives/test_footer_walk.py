@@ -6,13 +6,17 @@ import struct
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import duckdb
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.archives.footer_walk import TOLD, walked
+from engine.archives import source
+from engine.archives.footer_walk import TOLD, note, walked
 from engine.archives.footers import one_by_one
+from engine.runtime.storage import reading
 
 STOP = b"\0"
 I32, I64, BINARY, LIST, STRUCT, MAP = 5, 6, 8, 9, 12, 11
@@ -61,6 +65,58 @@ def test_it_tells_what_pyarrow_tells(tmp_path: Path, seed: int, options: dict[st
         np.testing.assert_array_equal(comp.found[told][:, :TOLD], ref.found[told][:, :TOLD])
         np.testing.assert_array_equal(comp.found[:, :, :2], ref.found[:, :, :2])
         assert (comp.found[told][:, TOLD] & 3 == 3).all()
+
+
+def by_pyarrow(few: pa.Table, path: Path) -> None:
+    pq.write_table(few, path, row_group_size=20)
+
+
+def by_polars(few: pa.Table, path: Path) -> None:
+    pl.DataFrame(few).write_parquet(path, row_group_size=20)
+
+
+def by_duckdb(few: pa.Table, path: Path) -> None:
+    base = duckdb.connect()
+    base.register("few", few)
+    base.sql(f"COPY few TO '{path}' (FORMAT parquet, ROW_GROUP_SIZE 2048)")
+
+
+@pytest.mark.parametrize("written", [by_pyarrow, by_polars, by_duckdb])
+@pytest.mark.parametrize("more", [[], ["truth", *(f"more{i}" for i in range(9))]])
+def test_bytes_of_files_tell_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: Any, more: list[str]
+) -> None:
+    path = tmp_path / "a.parquet"
+    columns = ["ts", "narrow", "real", "half", "text", "moment", "none", *more]
+    written(table(5000, 1).select(columns), path)
+    noted: list[tuple[Any, bytes]] = []
+    monkeypatch.setattr(source, "LONG", 1)
+    monkeypatch.setattr(source, "note", lambda *given: noted.append(given))
+    source.open_archive(str(path), "left")
+    [(footer, data)] = noted
+    again = pq.read_metadata(path)
+    note(again, data)
+    every = range(footer.num_columns)
+    for some in (list(every), [1, 0], []):
+        ref, comp = one_by_one(footer, some), walked(again, some)
+        assert comp is not None
+        np.testing.assert_array_equal(comp.rows, ref.rows)
+        told = ref.found[:, :, TOLD] > 0
+        np.testing.assert_array_equal(comp.found[told][:, :TOLD], ref.found[told][:, :TOLD])
+        np.testing.assert_array_equal(comp.found[:, :, :2], ref.found[:, :, :2])
+
+
+def test_a_footer_is_not_noted_of_a_file_that_was_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.parquet"
+    by_pyarrow(table(50, 1), path)
+    opened = reading.parquet_now(str(path))
+    by_pyarrow(table(50, 2), path)  # as long a footer, or nearly
+    monkeypatch.setattr(source, "LONG", 1)
+    monkeypatch.setattr(source, "note", lambda *_: pytest.fail("another file's footer"))
+    monkeypatch.setattr(reading, "parquet_now", lambda _: opened)
+    source.open_archive(str(path), "left")
 
 
 class Made(NamedTuple):
