@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -94,7 +95,8 @@ def open_job(options: JobOptions) -> Archives:
     if options.fact is not None:
         given.append((options.fact.path, "fact"))
     with ThreadPoolExecutor(len(given)) as threads:  # a long footer takes milliseconds
-        left, right, *fact = threads.map(lambda own: open_archive(*own), given)
+        opened = [threads.submit(copy_context().run, open_archive, *own) for own in given]
+        left, right, *fact = [own.result() for own in opened]
     return checked(options, left, right, fact[0] if fact else None)
 
 

@@ -204,7 +204,7 @@ def written(path: Path, cells: Any, **options: Any) -> list[GroupTimes | None]:
 def test_what_is_known_of_row_groups(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: int
 ) -> None:
-    monkeypatch.setattr(footers, "_LONG", long)
+    monkeypatch.setattr(footers, "LONG", long)
     path = tmp_path / "x.parquet"
     assert written(path, pa.array([3, 9, 1, 7]), row_group_size=3) == [(3, 1, 9), (1, 7, 7)]
     assert written(path, pa.array([3, None, 1, 7]), row_group_size=3) == [None, (1, 7, 7)]

@@ -33,7 +33,7 @@ TABLE = pa.table(
 def test_the_range_of_every_row_group(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: int
 ) -> None:
-    monkeypatch.setattr(footers, "_LONG", long)
+    monkeypatch.setattr(footers, "LONG", long)
     pq.write_table(TABLE, tmp_path / "a.parquet", row_group_size=2)
     pq.write_table(TABLE.slice(2), tmp_path / "b.parquet", row_group_size=2, write_statistics=False)
     archive = open_archive(str(tmp_path / "*.parquet"), "left")
