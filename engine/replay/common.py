@@ -52,7 +52,7 @@ class Kernels:
         self._common = CommonRules(*rules), no_pool() if pool is None else pool
         self._kind = type(rules), pool is None
         self._spares = spares
-        self._settled = rows > (TUPLES if spares else LANE_TUPLES)
+        self._settled = not spares and rows > LANE_TUPLES
         self._asked = False
         self._there: bool | None = None
 

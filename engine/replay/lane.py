@@ -65,7 +65,7 @@ class LaneReplay:
     facts : FactIndex, optional
         These facts, for a policy that learns from all that arrives.
     spares : bool
-        Replay short lanes by the kernel for all policies, rather than compile the policy's own.
+        Replay few tuples by the kernel for all policies, rather than compile the policy's own.
 
     Notes
     -----

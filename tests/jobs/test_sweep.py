@@ -13,8 +13,8 @@ from replay_cases import cumulative, remaining
 from sweep_cases import FIGURES, alone, assert_cells_are_replays, drifting, swept
 
 from engine.jobs.replay import lane_task
+from engine.jobs.sweep import layout, task
 from engine.jobs.sweep import shared_batches as feed
-from engine.jobs.sweep import task
 from engine.jobs.sweep.broadcast_pool import MOST_BATCHES, BroadcastPool
 from engine.lanes.reader import lane_batches
 from engine.policies import POLICIES
@@ -134,11 +134,15 @@ def test_forgotten_keys_change_nothing(
         assert sum(kept) > 30
 
 
-@pytest.mark.parametrize(("policies", "spares"), [("dgl,age,rand", True), ("dgl,rand,simp", False)])
+@pytest.mark.parametrize(
+    ("policies", "most", "spares"),
+    [("dgl,age,rand", 10**6, True), ("dgl,rand,simp", 10**6, False), ("dgl,age,rand", 9, False)],
+)
 def test_one_kernel_serves_a_sweep_of_many_kinds_of_policies(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, policies: str, spares: bool
+    folder: Path, monkeypatch: pytest.MonkeyPatch, policies: str, most: int, spares: bool
 ) -> None:
-    """It takes as long to compile as those of three kinds."""
+    """It takes as long to compile as those of three kinds, which replay long lanes faster."""
+    monkeypatch.setattr(layout, "TUPLES", most)
     given: set[bool] = set()
     made = task.LaneReplay
 

@@ -36,7 +36,7 @@ class Cell(NamedTuple):
     sampling: Sampling | None = None
     """Of a sampling policy."""
     spares: bool = False
-    """Whether a short lane is replayed by the kernel for all policies (`engine.replay.common`)."""
+    """Whether few tuples are replayed, by the kernel for all policies (`engine.replay.common`)."""
     parts: tuple[int, ...] = (0,)
     """First ticks of the parts of time whose outputs are counted apart, on the CPU."""
     since: int | None = None

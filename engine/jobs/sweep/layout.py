@@ -17,7 +17,7 @@ from engine.models.frequency import FrequencyModel
 from engine.models.profile.model import ArrivalProfile
 from engine.options.budget import EXPECTED
 from engine.options.cells import Point
-from engine.replay.common import KINDS
+from engine.replay.common import KINDS, TUPLES
 from engine.replay.settings import ReplaySettings, number_of
 from engine.runtime.errors import SpecError
 from engine.runtime.storage.uris import Place
@@ -109,13 +109,14 @@ def lay_out(
     groups = sample_groups(lanes.groups, stats.profiles[pairs[0]])
     chosen = samplings(points, settings, budgets, groups, lanes)
     cells: list[list[Cell]] = [[] for _ in lanes.files]
-    spares = len({(own.structure, own.pooled) for own in settings.values()}) > KINDS
+    several = len({(own.structure, own.pooled) for own in settings.values()}) > KINDS
     for point in points:
         number, own, shape = point.number, settings[point.number], shapes[point.number]
         if point.policy == "age":
             shape = curves_cut(shape, own)
         for i, one in enumerate(stats.profiles[point.window, point.window]):
             sampling = chosen.get((number, i))
+            spares = several and one.rows <= TUPLES
             cell = Cell(number, own, budgets[number][i], one, shape, sampling, spares=spares)
             cells[i].append(cell)
     return Layout(cells, exact, {pair[0]: own for pair, own in stats.peaks.items()})

@@ -106,9 +106,14 @@ def test_a_long_lane_begins_with_its_own_kernel(
     assert used == [False, False, False]
     run(CASE, spares=True)  # as trials do, which replay little by each kernel
     assert used == [False, False, False, True]
+
+
+def test_where_little_is_replayed_of_a_long_lane_the_kernel_for_all_begins(
+    used: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(common, "TUPLES", ROWS - 1)
-    run(CASE, spares=True)
-    assert not used[-1]
+    run(CASE, spares=True, step=1)
+    assert used == [True, True, False]
 
 
 def test_the_own_kernel_is_preferred_where_it_is_there(
