@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from engine.archives.roles import Roles, check_roles, check_streams, stated_unit, zone_of
@@ -95,7 +95,8 @@ def open_job(options: JobOptions) -> Archives:
     if options.fact is not None:
         given.append((options.fact.path, "fact"))
     with ThreadPoolExecutor(len(given)) as threads:  # a long footer takes milliseconds
-        opened = [threads.submit(copy_context().run, open_archive, *own) for own in given]
+        here = [partial(copy_context().run, open_archive, *own) for own in given]
+        opened = [threads.submit(own) for own in here]
         left, right, *fact = [own.result() for own in opened]
     return checked(options, left, right, fact[0] if fact else None)
 
