@@ -92,8 +92,8 @@ def row_groups(
         if unknown.size:
             raise NoStretchesError(
                 f"the {archive.side} archive: row group {unknown[0]} of {file.name} does not say "
-                f"from when to when {time} reaches (no statistics, nulls, or a type without): "
-                f"{remedy}",
+                f"from when to when {time} reaches (no statistics, nulls, times beyond 2^62 "
+                f"ticks, or a type without): {remedy}",
                 f"{archive.side} has no statistics of time",
             )
         read, rows = stored(footer, [*columns, *keys]), times.rows

@@ -105,7 +105,7 @@ def _table(path: Place, columns: list[str] | None = None) -> pa.Table:
     if isinstance(path, Uri):
         with parquet_file(path) as file:
             return file.read(columns)
-    return pq.read_table(path, columns=columns)
+    return pq.read_table(path, columns=columns, page_checksum_verification=True)
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def write_facts(table: FactTable, folder: Place, work: Place, lanes: int) -> Fac
         own = table.payload.take(pa.array(table.facts.row))
         columns |= {f"fact_{name}": own.column(name) for name in own.column_names}
     with written(path) as own_file:
-        pq.write_table(pa.table(columns), own_file, compression="zstd")
+        pq.write_table(pa.table(columns), own_file, compression="zstd", write_page_checksum=True)
     if table.rejected.num_rows:
         make_folder(folder / "_rejected")
         with written(folder / "_rejected" / "fact.parquet") as own_file:

@@ -111,7 +111,9 @@ class MergedFile:
         """
         far = isinstance(self.path, Uri)
         with lanes_read(self.path):
-            opened = parquet_file(text_of(self.path), pre_buffer=False)
+            opened = parquet_file(
+                text_of(self.path), pre_buffer=False, page_checksum_verification=True
+            )
         with opened as file:
             yield _FileRows(self.path, file, _GROUPS_FETCHED if far else file.num_row_groups)
 

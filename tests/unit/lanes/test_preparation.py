@@ -671,6 +671,27 @@ def test_a_lane_file_without_times_is_told(tmp_path: Path, table: pa.Table) -> N
         rows.spans()
 
 
+def test_a_lane_file_of_which_a_bit_changed_is_told(tmp_path: Path) -> None:
+    """Whatever it holds: no other value is read in its place."""
+    columns = {"t": [2, 1, 3], "k": ["a", "b", "c"], "i": [1.0, 1.5, 2.0]}
+    pair = (stored(tmp_path, "left", columns), stored(tmp_path, "right", columns))
+    prepared = cached(pair, tmp_path / "cache", SerialExecutor())
+    path = Path(prepared.folder) / "lane-00000" / "left.parquet"
+    group = pq.read_metadata(path).row_group(0)
+    place = [group.column(i).path_in_schema for i in range(group.num_columns)].index("_importance")
+    chunk = group.column(place)
+    data = bytearray(path.read_bytes())
+    data[chunk.data_page_offset + chunk.total_compressed_size - 1] ^= 1  # of its last value
+    path.write_bytes(data)
+    with (
+        MergedFile(path).open() as rows,
+        pytest.raises(
+            InputError, match=r"cannot be read \(.*CRC.*\): they were removed or damaged"
+        ),
+    ):
+        list(rows.batches(["_importance"]))
+
+
 def test_two_that_prepare_at_once_agree(tmp_path: Path) -> None:
     columns = {"t": [2, 1], "k": ["a", "b"], "i": [1.0, 1.0]}
     pair = (stored(tmp_path, "left", columns), stored(tmp_path, "right", columns))
