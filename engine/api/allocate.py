@@ -16,7 +16,7 @@ from engine.api.result import Result
 from engine.api.tables import temporary
 from engine.jobs.allocate.report import build_report
 from engine.jobs.allocate.run import run_allocation
-from engine.options.allocate import allocate_of
+from engine.options.allocate import FILE, allocate_of
 from engine.options.command import read_toml
 from engine.options.where import PathLike
 from engine.report.allocation import allocation_shown, draw, figure_of
@@ -67,7 +67,7 @@ def allocate(
     if plots is not None:
         check_folder(place_of(str(plots)))
     content = jobs if isinstance(jobs, Mapping) else read_toml(place_of(str(jobs)))
-    with temporary(ORDER) as folder:
+    with FILE.as_keywords(), temporary(ORDER) as folder:
         own = _on_files(content, folder)
         lanes = None if cache is None else place_of(str(cache))
         if any(folder.iterdir()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -88,6 +89,18 @@ JOIN = Command(
     ),
 )
 FILE = Command("allocate", "the memory and the joins that share it", (Group("", (Divided,)),))
+
+
+def in_join(message: str) -> str:
+    """Return a message with a join's keys in place of the options of the same meaning.
+
+    Examples
+    --------
+    >>> in_join("give --time-unit, or another --cache")
+    'give time_unit, or another --cache'
+    """
+    keys = {option.written: name for name, option in JOIN.options.items()}
+    return re.sub(r"(?<![\w./-])--[a-z][a-z0-9-]*", lambda own: keys.get(own[0], own[0]), message)
 
 
 def titled(name: str) -> str:

@@ -14,7 +14,7 @@ from job_cases import streams
 
 import winnow
 from engine.commands import main
-from engine.runtime.errors import InputError, SpecError
+from engine.runtime.errors import InputError, OutputError, SpecError
 from engine.runtime.warned import WinnowWarning
 
 JOIN: dict[str, Any] = {
@@ -75,6 +75,7 @@ JOINS: dict[str, tuple[dict[str, Any], str]] = {
     "archive": ({"left": "nowhere.parquet"}, r"join a: .*nowhere\.parquet"),
     "column": ({"time": "tt"}, r"join a: .*tt"),
     "profile": ({"profile": "left.parquet"}, r"join a: .*left\.parquet"),
+    "duration": ({"window": "7d"}, r"join a: window 7d .*, or say what a tick is with time_unit$"),
     "lanes": ({"lanes": 0}, r"join a: lanes is 0; it must be 1 or more"),
 }
 ERRORS: dict[str, tuple[dict[str, Any], str]] = {
@@ -185,3 +186,16 @@ def test_places_that_cannot_be_written(folder: Path, capsys: pytest.CaptureFixtu
     shown = capsys.readouterr()
     assert "left.parquet is no folder" in shown.err
     assert not shown.out
+
+
+def test_a_cache_that_cannot_be_written_is_named_as_it_was_given(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An option of the command on its line, and a keyword in Python; of joins it is neither."""
+    cache = folder / "left.parquet" / "cache"
+    with pytest.raises(OutputError, match=r"^join a: lanes .* another folder by cache or"):
+        winnow.allocate({"memory": 9, "join": [JOIN]}, cache=cache)
+    lines = [f'{name} = "{value}"' for name, value in JOIN.items()]
+    (folder / "jobs.toml").write_text("\n".join(["memory = 9", "[[join]]", *lines]) + "\n")
+    assert main(["allocate", "jobs.toml", "--engine=local", f"--cache={cache}"]) == 2
+    assert "name another folder by --cache or" in capsys.readouterr().err

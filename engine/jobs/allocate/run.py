@@ -16,7 +16,7 @@ from engine.jobs.allocate.joins import Measured, RecallJoin, measured, recall_jo
 from engine.jobs.allocate.recall import MeasuredCurve, calibrated
 from engine.jobs.replay.run import run_replay
 from engine.jobs.sample.run import run_sample
-from engine.options.allocate import ERROR, JOIN, RECALL, AllocateOptions, JoinOptions, titled
+from engine.options.allocate import ERROR, RECALL, AllocateOptions, JoinOptions, in_join, titled
 from engine.options.sample import SampleOptions
 from engine.runtime.errors import WinnowError
 from engine.runtime.executors import Executor, Progress, Stages
@@ -177,11 +177,15 @@ def divided(
 def naming(join: JoinOptions) -> Iterator[None]:
     """Say which join an error or a warning is of."""
     title, words = titled(join.name), IN_WORDS.get()
-    before = IN_WORDS.set(lambda message: words(f"{title}: {JOIN.in_keywords(message)}"))
+
+    def of_join(message: object) -> str:
+        return f"{title}: {in_join(str(message))}"
+
+    before = IN_WORDS.set(lambda message: words(of_join(message)))
     try:
         yield
     except WinnowError as error:
-        raise type(error)(f"{title}: {error}") from error
+        raise type(error)(of_join(error)) from error
     finally:
         IN_WORDS.reset(before)
 
