@@ -218,9 +218,15 @@ def _note_footer(path: str, state: reading.State, footer: pq.FileMetaData) -> No
 
 
 def unreadable(path: str, side: str, error: BaseException) -> str:
-    """Return the message for a file that is damaged or cannot be opened."""
-    if isinstance(error, PermissionError):
-        return f"{_of(side)}: {reading.forbidden(path)}"
+    """Return the message for a file that is damaged or cannot be opened.
+
+    Raises
+    ------
+    MemoryError
+        If that is the error.
+    """
+    if lacking := reading.lacking(path, error):
+        return f"{_of(side)}: {lacking}"
     if isinstance(path, Uri) and isinstance(error, OSError):
         return f"{_of(side)}: {reading.refusal(path, error)}"
     reason = str(error).strip().split("\n")[0]

@@ -44,10 +44,17 @@ def readable(path: str, side: str, work: Callable[[], T]) -> T:
 
 
 def message(path: str, side: str, error: BaseException) -> str:
-    """Return what is wrong with a file that cannot be read, and the remedy."""
-    uri = path if isinstance(path, Uri) else None
-    if isinstance(error, OSError if uri else PermissionError):
-        reason = reading.refusal(uri, error) if uri else reading.forbidden(path)
+    """Return what is wrong with a file that cannot be read, and the remedy.
+
+    Raises
+    ------
+    MemoryError
+        If that is the error.
+    """
+    reason = reading.lacking(path, error)
+    if not reason and isinstance(path, Uri) and isinstance(error, OSError):
+        reason = reading.refusal(path, error)
+    if reason:
         return f"the {side} archive: {reason}"
     begin = b"" if isinstance(error, OSError) else reading.first_bytes(path, 4)
     remedy = next((own for first, own in _OTHERS.items() if begin.startswith(first)), None)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from engine.lanes.runfiles import COLUMNS, RunRows, empty_columns
 from engine.lanes.runs import TimedPiece
 from engine.runtime.errors import InputError, WinnowError
-from engine.runtime.storage.reading import parquet_file
+from engine.runtime.storage.reading import lacking, parquet_file
 from engine.runtime.storage.uris import Place, Uri, text_of
 
 _GROUPS_FETCHED = 64
@@ -81,6 +81,8 @@ def lanes_read(place: Place) -> Iterator[None]:
     ) as error:  # fmt: skip
         if isinstance(error, WinnowError):
             raise
+        if reason := lacking(text_of(place), error):
+            raise InputError(f"prepared lanes: {reason}") from error
         said = str(error).strip().partition("\n")[0] or type(error).__name__
         raise InputError(
             f"prepared lanes {place} cannot be read ({said}): they were removed or damaged; remove "

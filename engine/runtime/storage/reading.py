@@ -5,6 +5,7 @@ A path is text: of a disk, or a `Uri`. Nothing else opens archives.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -108,6 +109,25 @@ def refusal(uri: Uri, error: BaseException, what: str = "read") -> str:
 def forbidden(path: str) -> str:
     """Return, in a sentence, that a file may not be read, and what helps."""
     return f"file {path} may not be read: allow it with chmod u+r"
+
+
+def lacking(path: str, error: BaseException) -> str:
+    """Return, in a sentence, what is missing to read a file, and what helps; "" if nothing is.
+
+    Then the file is at fault.
+
+    Raises
+    ------
+    MemoryError
+        In place of a sentence.
+    """
+    if isinstance(error, MemoryError):
+        raise error
+    if isinstance(error, PermissionError) and not isinstance(path, Uri):
+        return forbidden(path)
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return f"file {path} cannot be opened, too many are open: allow more (ulimit -n)"
+    return ""
 
 
 def each(work: Callable[[P], T], paths: Sequence[P]) -> list[T]:
