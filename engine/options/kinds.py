@@ -13,7 +13,7 @@ from typing import Any
 
 from engine.runtime.errors import SpecError
 from engine.runtime.name_lists import names_of, text_of
-from engine.runtime.storage.uris import path_of, source_of
+from engine.runtime.storage.uris import in_utf8, path_of, source_of
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,10 @@ def as_text(flag: str, value: Any) -> str:  # noqa: ANN401 - whatever an interfa
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
+def _in_utf8(flag: str, text: str) -> str:
+    return in_utf8(f"{flag}:", text, SpecError, "write it in UTF-8")
+
+
 def as_path(flag: str, value: Any) -> str:  # noqa: ANN401 - whatever an interface hands on
     """Return a path or URI as text, which names something."""
     text = as_text(flag, value)
@@ -83,7 +87,7 @@ class Text(Kind):
 
     def read(self, flag: str, value: Any) -> str:  # noqa: ANN401 - see Kind
         """Return the text."""
-        return as_text(flag, value)
+        return _in_utf8(flag, as_text(flag, value))
 
 
 class Values(Kind):
@@ -186,10 +190,10 @@ class Names(Kind):
                 raise SpecError(
                     f"{flag} is {value!r}, which names nothing: give a name, or several"
                 )
-            return names
+            return tuple(_in_utf8(flag, name) for name in names)
         if isinstance(value, Mapping) or not isinstance(value, Sequence):
             raise SpecError(f"{flag} is {value!r}; give a name, or several")
-        return tuple(map(str, value))
+        return tuple(_in_utf8(flag, str(name)) for name in value)
 
     def words(self, flag: str, value: Any) -> list[str]:  # noqa: ANN401 - see Kind
         """Return the option and the names, or nothing for none."""

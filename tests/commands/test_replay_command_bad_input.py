@@ -76,6 +76,8 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "time type": ({"time": "p"}, r"left.parquet: time column p has type string"),
     "importance type": ({"importance": "p"}, r"importance column p has type string: it must be a"),
+    "latin key": ({"on": "k\udcff"}, r"--on: 'k\\udcff' is not in UTF-8: write it in UTF-8"),
+    "latin time": ({"time": "t\udcff"}, r"--time: 't\\udcff' is not in UTF-8: write it in UTF-8"),
     "no job": ({"job": "nowhere.toml"}, r"job file nowhere.toml cannot be read"),
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -205,12 +206,21 @@ def _checked(path: str) -> str:
     return path
 
 
+def in_utf8(what: str, text: str, error: type[WinnowError], remedy: str) -> str:
+    """Return text that libraries take, which want UTF-8; raise `error` of other."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        fact, own = "not in UTF-8", sys.getfilesystemencoding()
+        if own != "utf-8":
+            fact, remedy = f"not in {own}, by which Python reads it here", "set PYTHONUTF8=1"
+        raise error(f"{what} {text!a} is {fact}: {remedy}") from None
+    return text
+
+
 def checked_text(path: str, error: type[WinnowError]) -> str:
     """Return a path that libraries take, which want UTF-8 without NUL; raise `error` of others."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        raise error(f"path {path!a} is not in UTF-8: give another name, such as a link's") from None
+    in_utf8("path", path, error, "give another name, such as a link's")
     if "\0" in path:
         raise error(f"path {path!r} has a NUL character, which no path has: leave it out")
     return path

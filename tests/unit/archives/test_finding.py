@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -150,6 +151,10 @@ def test_names_that_no_library_takes_are_told(
         for read in (source_of, place_of):
             with pytest.raises(SpecError, match=told):
                 read(text)
+    with monkeypatch.context() as latin:
+        latin.setattr(sys, "getfilesystemencoding", lambda: "ascii")
+        with pytest.raises(SpecError, match=r"is not in ascii, .*: set PYTHONUTF8=1$"):
+            source_of(odd)
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)
