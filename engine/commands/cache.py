@@ -9,7 +9,7 @@ from typing import Annotated, TypedDict
 from rich.console import Console
 
 from engine.commands.asked import Asked
-from engine.lanes.cached import CachedFolder, beyond, cached_lanes, measured
+from engine.lanes.cached import CachedFolder, beyond, cached_lanes, measured, unfinished
 from engine.options import where
 from engine.options.budget import parse_bytes
 from engine.options.command import Command, Group
@@ -67,27 +67,30 @@ def run(asked: Asked) -> int:
         kept.insert(0, kernels)
     place = given["cache"] or cache_home()
     if given["action"] == LIST:
-        _print(kept, place)
+        _print([*kept, *unfinished(lanes)], place)
         return 0
     most = parse_bytes(given["keep"])
     if most is None:
         raise SpecError(f"--keep is {given['keep']!r}; give bytes such as 10GB")
+    left = unfinished(lanes)
     remove_leftovers(lanes)
+    left = [own for own in left if not own.folder.exists()]
     gone = beyond(kept, most)
     for own in gone:
         remove_folder(own.folder)
         if own.folder.exists():
             raise OutputError(f"{own.folder} cannot be removed: it may be another user's")
-    print(f"{sum(own.size for own in gone):,} bytes removed from {place}")  # noqa: T201
+    print(f"{sum(own.size for own in [*left, *gone]):,} bytes removed from {place}")  # noqa: T201
     return 0
 
 
 def _print(kept: list[CachedFolder], place: Path) -> None:
     table = table_of(("what", "bytes", "days unused", "folder"), texts=(0, 3))
     for own in kept:
-        what = "kernels" if own.folder.name == KERNELS else "lanes"
+        name = own.folder.name
+        what = "kernels" if name == KERNELS else "unfinished" if name.startswith(".") else "lanes"
         days = (time.time() - own.used) / 86_400
-        table.add_row(what, f"{own.size:,}", f"{days:.1f}", own.folder.name)
+        table.add_row(what, f"{own.size:,}", f"{days:.1f}", name.lstrip(".").partition(".")[0])
     if kept:
         Console().print(table)
     print(f"{sum(own.size for own in kept):,} bytes in {place}")  # noqa: T201

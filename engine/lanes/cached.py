@@ -23,6 +23,7 @@ UNUSED_SECONDS = 30 * 86_400
 LATELY_SECONDS = 86_400
 """Since their last use lanes do not go by themselves."""
 _LANES = re.compile("[0-9a-f]{32}")
+_UNFINISHED = re.compile(r"\.[0-9a-f]{32}\.([0-9a-f]{32}\.tmp|gone)")
 
 
 class CachedFolder(NamedTuple):
@@ -48,6 +49,13 @@ def cached_lanes(cache: Path) -> list[CachedFolder]:
         named = [own for own in cache.iterdir() if _LANES.fullmatch(own.name)]
         found += map(measured, filter(_has_lanes, named))
     return sorted(found, key=lambda own: own.used, reverse=True)
+
+
+def unfinished(cache: Path) -> list[CachedFolder]:
+    """Return what jobs have not finished in a cache: those that run, or that were killed."""
+    with suppress(OSError):
+        return [measured(own) for own in cache.iterdir() if _UNFINISHED.fullmatch(own.name)]
+    return []
 
 
 def is_lanes(folder: Path) -> bool:

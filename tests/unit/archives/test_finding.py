@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

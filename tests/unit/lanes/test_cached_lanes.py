@@ -78,6 +78,25 @@ def test_what_a_removal_that_was_killed_left_goes(tmp_path: Path) -> None:
     assert [own.name for own in tmp_path.iterdir()] == [".mine.gone"]
 
 
+def test_what_killed_jobs_left_is_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of drafts without a process that has certainly ended, too, which stay."""
+    words = [f"--cache={tmp_path}"]
+    gone, running = tmp_path / f".{'a' * 32}.gone", tmp_path / f".{'b' * 32}.{'c' * 32}.tmp"
+    for folder in (gone, running):
+        folder.mkdir()
+        (folder / "left").write_bytes(b"x" * 700)
+    assert main(["cache", "list", *words]) == 0
+    listed = capsys.readouterr().out
+    assert listed.count("unfinished") == 2
+    assert f"1,400 bytes in {tmp_path}" in listed
+    assert main(["cache", "clean", *words]) == 0
+    assert f"700 bytes removed from {tmp_path}" in capsys.readouterr().out
+    assert not gone.exists()
+    assert running.exists()
+
+
 def test_a_cache_that_is_not_there_is_empty(tmp_path: Path) -> None:
     assert cached_lanes(tmp_path / "none") == []
     tidy(tmp_path / "none")
