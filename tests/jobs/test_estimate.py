@@ -533,7 +533,7 @@ def test_bad_rows_are_errors_or_set_aside(tmp_path: Path) -> None:
     assert found.report["rejected"] >= 2
 
 
-@pytest.mark.parametrize("kind", ["unsorted", "csv", "no statistics", "nulls"])
+@pytest.mark.parametrize("kind", ["unsorted", "csv", "no statistics", "nulls", "far"])
 def test_replays_of_archives_that_have_no_stretches_are_refused(tmp_path: Path, kind: str) -> None:
     tables = streams(2)
     places = written(tmp_path, tables, 20)
@@ -543,10 +543,13 @@ def test_replays_of_archives_that_have_no_stretches_are_refused(tmp_path: Path, 
         "csv": r"is CSV, of which no stretch can be read alone: write it as Parquet",
         "no statistics": r"row group 0 of .* does not say from when to when t reaches",
         "nulls": r"row group 0 of .* does not say from when to when t reaches .* nulls",
+        "far": r"row group 0 of .* does not say .* \(.*, times beyond 2\^62 ticks, ",
     }
     right = tables[1]
     if kind == "unsorted":
         right = right.take(pa.array(np.random.default_rng(0).permutation(right.num_rows)))
+    elif kind == "far":
+        right = right.set_column(0, "t", pa.array(np.array(right.column("t")) + 2**62))
     elif kind == "nulls":
         right = right.set_column(0, "t", pa.array([None, *right.column("t").to_pylist()[1:]]))
     if kind == "csv":
