@@ -20,6 +20,7 @@ from engine.archives.ticks import FAULTS
 from engine.jobs.output import IDS
 from engine.runtime.errors import InputError, SpecError
 from engine.runtime.streams import SIDES
+from engine.runtime.time_units import FARTHEST
 from spark_plugin.hashing import as_double, attribute, lane_of, travelling
 from spark_plugin.lanes import GROUP, KEY, Layout
 from spark_plugin.rows import OURS
@@ -27,7 +28,6 @@ from spark_plugin.versions import arrow_type
 
 _FAULT = {(fault.role, fault.words): code for code, fault in enumerate(FAULTS)}
 _LIMIT = float(2**63)
-_FARTHEST = 2**62
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ def time_of(column: Column, kind: DataType, unit: str) -> tuple[Column, Column]:
 
 def far_fault(ticks: Column, fault: Column) -> Column:
     """Return the fault of a time that may also be too far away."""
-    away = (ticks >= _FARTHEST) | (ticks < -_FARTHEST)
+    away = (ticks >= FARTHEST) | (ticks < -FARTHEST)
     return F.when(fault != 0, fault).when(away, _code("time", "beyond 2^62 ticks")).otherwise(0)
 
 

@@ -23,11 +23,11 @@ from engine.runtime.columns import replaced
 from engine.runtime.jit import Ints
 from engine.runtime.storage import reading
 from engine.runtime.storage.uris import Uri
+from engine.runtime.time_units import FARTHEST
 
 _UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 _SMALLER = 32
 _BITS = {"INT32": _SMALLER, "INT64": 64}
-_FARTHEST = 2**62
 
 
 class GroupTimes(NamedTuple):
@@ -77,7 +77,7 @@ def times_of_groups(file: pq.FileMetaData, time: str, unit: str) -> TimesOfGroup
         low, high = low % 2**_SMALLER, high % 2**_SMALLER
     elif scale.unsigned_bits:  # those of 2^63 or more are negative
         known &= (low >= 0) & (high >= 0)
-    known &= (low >= -(_FARTHEST // scale.up)) & (high <= (_FARTHEST - 1) // scale.up)
+    known &= (low >= -(FARTHEST // scale.up)) & (high <= (FARTHEST - 1) // scale.up)
     known &= low <= high
     low, high = (np.where(known, own, 0) * scale.up for own in (low, high))
     return TimesOfGroups(known, found.rows, low // scale.down, -(-high // scale.down))

@@ -18,6 +18,7 @@ from engine.archives.numbers import as_float64
 from engine.archives.text_times import check_alike
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.jit import kernel as compiled
+from engine.runtime.time_units import FARTHEST
 
 _DAY_MS = 86_400_000
 _INT64 = np.iinfo(np.int64)
@@ -52,8 +53,6 @@ _NULL, _NAN, _INFINITE, _PART, _RANGE, _UNREAD = range(1, 7)
 FRACTION, MALFORMED = FAULTS[_PART].words, FAULTS[14].words
 _NO_WEIGHT, _NAN_WEIGHT, _INFINITE_WEIGHT, _NEGATIVE, _UNREAD_WEIGHT = range(7, 12)
 _FAR, _HUGE_WEIGHT, _MALFORMED = range(12, 15)
-_FARTHEST = 2**62
-"""Differences of two times, and a time plus a window, must be an int64."""
 _HEAVIEST = 1e100
 """Products and sums of importances, counts and lifetimes must stay finite."""
 
@@ -87,8 +86,8 @@ def ticks(column: pa.ChunkedArray, unit: str, *, zoned: bool) -> tuple[Ints, Fau
     faults = np.zeros(len(values), np.int8)
     faults[_nulls(values)] = _NULL
     ts, faults = _read(values, unit, faults, zoned=zoned)
-    if ts.size and (ts.max() >= _FARTHEST or ts.min() < -_FARTHEST):
-        faults[(faults == 0) & ((ts >= _FARTHEST) | (ts < -_FARTHEST))] = _FAR
+    if ts.size and (ts.max() >= FARTHEST or ts.min() < -FARTHEST):
+        faults[(faults == 0) & ((ts >= FARTHEST) | (ts < -FARTHEST))] = _FAR
     return ts, faults
 
 

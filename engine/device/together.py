@@ -14,9 +14,6 @@ from engine.runtime.jit import Ints
 from engine.runtime.rendezvous import Rendezvous
 from gpu_kernels.devices import Device
 
-_BOTH = False, True
-"""Whether outputs are asked for, or counts."""
-
 
 class JoinsTogether:
     """Harvested joins that threads run side by side, whose probes a GPU makes in one launch.

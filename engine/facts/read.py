@@ -20,12 +20,11 @@ from engine.facts.relation import BEFORE, NEVER, Facts, order_by
 from engine.facts.roles import FactColumns, FactRoles, is_direct
 from engine.facts.validity import Cells, change_cells, interval_cells
 from engine.runtime.columns import first_repeated
-from engine.runtime.errors import InputError, chosen
+from engine.runtime.errors import InputError
 from engine.runtime.jit import Ints
 from engine.runtime.key_table import first_places
 from engine.runtime.storage.disk import scratch_folder
 
-BAD_ROWS = ("error", "quarantine")
 _PART_ROWS = 1 << 20
 
 
@@ -125,8 +124,6 @@ def read_facts(
     ------
     InputError
         If a row is bad, or a file cannot be read.
-    SpecError
-        If `bad_rows` is neither.
 
     Examples
     --------
@@ -136,7 +133,6 @@ def read_facts(
     >>> read_facts(table, roles, FactColumns("tick", "tick", False, kind, kind)).facts.begin
     array([0, 5, 3])
     """
-    chosen("--bad-rows", bad_rows, BAD_ROWS)
     archive = given if isinstance(given, Archive) else table_archive(given, "fact")
     memory = None if isinstance(given, Archive) else given
     names = archive.schema.names if payload or bad_rows == "quarantine" else roles.columns

@@ -22,8 +22,6 @@ from gpu_kernels.multiway.predicates import DOT, EQUI, KEYED, KINDS, holds
 Theta = Callable[[Any, Any], bool]
 """Of two tuples' attributes, float64 vectors; the first is of the stream of lesser number."""
 
-GRAPHS = ("clique", "star")
-"""Whether the predicate holds between all members of an output, or the latest and the others."""
 _OF_ONE = ("band", "inner", "cosine")
 _registered: dict[str, Theta] = {}
 _FORMS = {

@@ -17,6 +17,7 @@ from engine.options.where import DEVICES
 from engine.runtime.errors import SpecError, did_you_mean
 
 GRAPHS = ("clique", "star")
+"""Whether the predicate holds between all members of an output, or the latest and the others."""
 AUTO = "auto"
 METHODS = (
     AUTO, "naive-nlj", "eager-nlj", "lazy-nlj", "general-lazy-nlj", "eager-hash", "lazy-hash",

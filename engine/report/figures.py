@@ -13,12 +13,11 @@ import pyarrow.compute as pc
 from engine.report.charts import Bars, Chart, Lines, Series
 from engine.report.texts import shortened, visible
 
-FORMATS = {".png": b"\x89PNG", ".svg": b"<"}
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C510A",
 )  # fmt: skip
 """Okabe and Ito's colours and a brown, which all kinds of colour vision tell apart."""
-_LINES = ("-", "--", "-.", ":")
+STYLES = ("-", "--", "-.", ":")
 _HATCHES = ("", "////", "....", "xxxx")
 _WIDTH, _ACROSS = 8.6, 64
 """Inches of a figure, and about how many digits stand below a plot of it."""
@@ -192,7 +191,7 @@ def _lines(axis: Drawn, chart: Lines) -> None:
     xs, below = _places(chart), np.zeros(chart.points)
     for number, own in enumerate(own for own in chart.series if own.shown):
         values = _numbers(own.values)
-        colour, line = COLOURS[number % len(COLOURS)], _LINES[number % len(_LINES)]
+        colour, line = COLOURS[number % len(COLOURS)], STYLES[number % len(STYLES)]
         if own.low and own.high:
             _band(axis, chart, xs, (_numbers(own.low), _numbers(own.high)), colour)
         if chart.stacked:

@@ -228,7 +228,8 @@ _WRITTEN = re.compile(
     r"(\d{4}-\d\d(?:-\d\d(?:[T ]\d\d(?::\d\d(?::\d\d(?:\.\d{1,9})?)?)?)?)?)"
     r"\s*(?:Z|([+-])(\d\d):?(\d\d)?)?"
 )
-_FARTHEST = 2**62
+FARTHEST = 2**62
+"""Differences of two times, and a time plus a window, must be an int64."""
 
 
 def parse_instant(text: str, unit: str, option: str, zone: str | None = None) -> int:
@@ -266,7 +267,7 @@ def parse_instant(text: str, unit: str, option: str, zone: str | None = None) ->
         raise SpecError(f"{option} is {text!r}, but time is a plain number: give a number of ticks")
     else:
         ticks = _calendar(cleaned, text, unit, option, zone)
-    if not -_FARTHEST <= ticks < _FARTHEST:
+    if not -FARTHEST <= ticks < FARTHEST:
         raise SpecError(f"{option} is {text!r}, which is beyond 2^62 ticks, as no tuple is")
     return ticks
 

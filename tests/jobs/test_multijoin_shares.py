@@ -19,13 +19,13 @@ from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import Choice, GroupTimes, Part, Rows, group_times
 from engine.archives.source import open_archive
 from engine.jobs.multijoin import read, shares
-from engine.jobs.multijoin.read import FOREVER
 from engine.jobs.multijoin.run import run_multijoin
 from engine.jobs.multijoin.shares import share_count, shares_of, times_of
 from engine.jobs.streams import StreamSource
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import windows_of
 from engine.runtime.executors import SerialExecutor
+from engine.runtime.jit import FOREVER
 
 BAND = Predicate("band", ("v",), 1.0)
 EQUI = Predicate("equi", ("k",))

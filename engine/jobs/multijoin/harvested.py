@@ -12,7 +12,6 @@ from engine.device.multiway import ChosenSearch, prober_on
 from engine.device.together import JoinsTogether
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import harvest_orders
-from engine.jobs.multijoin.read import FOREVER
 from engine.jobs.multijoin.written import Part
 from engine.multiway.fractions.indexed import IndexCosts
 from engine.multiway.fractions.profile import JoinProfile, Scores
@@ -25,7 +24,7 @@ from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.measure import Measures
 from engine.multiway.streams import MultiStreams, Windows, basic_counts
 from engine.runtime.device_choice import ON_GPU, wanted_device
-from engine.runtime.jit import Floats
+from engine.runtime.jit import FOREVER, Floats
 
 T = TypeVar("T")
 INDEXED = {"used": "cpu", "reason": "indexes are probed on the CPU"}

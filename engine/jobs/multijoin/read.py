@@ -28,10 +28,8 @@ from engine.jobs.streams import StreamSource, rows_of
 from engine.lanes.placing import Group, distinct_groups
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, Windows
-from engine.runtime.jit import Ints
+from engine.runtime.jit import FOREVER, Ints
 from engine.runtime.work import rows_done
-
-FOREVER = int(np.iinfo(np.int64).max)
 
 
 class Share(NamedTuple):

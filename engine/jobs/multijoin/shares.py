@@ -17,12 +17,12 @@ import numpy as np
 from engine.archives.normalise import normalise
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import Choice, GroupTimes
-from engine.jobs.multijoin.read import FOREVER, Share
+from engine.jobs.multijoin.read import Share
 from engine.jobs.streams import StreamSource, rows_of
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Windows
-from engine.runtime.jit import Ints
+from engine.runtime.jit import FOREVER, Ints
 
 _EVERY = 16
 """Of so many tuples the time of one is looked at, to cut time into slices."""

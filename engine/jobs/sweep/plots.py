@@ -12,7 +12,7 @@ from engine.jobs.sweep.panels import Panels
 from engine.jobs.sweep.rows import Row
 from engine.policies import POLICIES, SAMPLING
 from engine.report.figure_files import save_each
-from engine.report.figures import blank, plain
+from engine.report.figures import COLOURS, STYLES, blank, plain
 from engine.runtime.storage.uris import Place
 
 FEW_LINES = 6
@@ -20,13 +20,11 @@ FEW_LINES = 6
 WIDE = 12.0
 """From this ratio of the greatest memory to the least on, memory is drawn on a log scale."""
 
-# Okabe and Ito's colours, which all kinds of colour vision tell apart; then darker shades.
 _COLOURS = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C510A",
-    "#5E4FA2", "#999999", "#B2182B", "#01665E", "#F46D43", "#7FBC41", "#35978F", "#C51B7D",
+    *COLOURS, "#5E4FA2", "#999999", "#B2182B", "#01665E", "#F46D43", "#7FBC41", "#35978F",
+    "#C51B7D",
 )  # fmt: skip
 _MARKERS = ("o", "s", "D", "^", "v", "P", "*", "X", "<", ">", "p", "h", "d", "8", "H", "|")
-_LINES = ("-", "--", "-.", ":")
 _NAMES = (*POLICIES, *SAMPLING)
 
 
@@ -140,7 +138,7 @@ def look_of(policy: str) -> dict[str, Any]:
     return {
         "color": _COLOURS[number % len(_COLOURS)],
         "marker": _MARKERS[(number + again) % len(_MARKERS)],
-        "linestyle": _LINES[number % len(_LINES)],
+        "linestyle": STYLES[number % len(STYLES)],
     }
 
 

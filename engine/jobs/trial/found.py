@@ -22,7 +22,7 @@ ERRORS = 2.0
 ENOUGH = 6
 """Draws, at least, whose differences tell how much chance makes."""
 TIME, KEYS = "time", "keys"
-IMPORTANCE, RECALL = MEASURES = ("importance_recall", "recall")
+IMPORTANCE, RECALL = ("importance_recall", "recall")
 
 
 class Counted(NamedTuple):

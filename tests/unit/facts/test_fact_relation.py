@@ -217,8 +217,6 @@ def test_bad_rows_are_an_error_that_names_them(tmp_path: Path) -> None:
     assert found.rejected.column_names == ["row", "reason", "file", "a", "b", "begin", "end"]
     assert found.rejected.column("row").to_pylist() == [3, 4, 5]
     assert all(file.endswith("b.parquet") for file in found.rejected.column("file").to_pylist())
-    with pytest.raises(SpecError, match=r"--bad-rows is 'quarantined'.*Did you mean 'quarantine'"):
-        told(archive, INTERVALS, "quarantined")
 
 
 # --- change logs -------------------------------------------------------------------------------
