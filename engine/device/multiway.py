@@ -154,8 +154,6 @@ class ChosenSearch:
     Parameters
     ----------
     wanted : Wanted
-    opened : callable
-        Gives the device.
 
     Raises
     ------
@@ -163,23 +161,21 @@ class ChosenSearch:
         If the GPU was demanded and cannot do it; from every call.
     """
 
-    def __init__(self, wanted: Wanted, opened: Callable[[], Device] = open_device) -> None:
-        self._wanted, self._opened = wanted, opened
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
         self._worked: list[Choice] = []
 
-    def __call__(self, join: JoinProfile, limit: float, least: int) -> BestSetting | None:
-        """Return the best setting of cost `limit` or less, None where there is none."""
-        wanted, number = self._wanted, settings_of(join, least)
+    def __call__(self, join: JoinProfile, limit: float) -> BestSetting:
+        """Return the best setting of cost `limit` or less."""
+        wanted, number = self._wanted, settings_of(join)
         if wanted.choice.device == ON_GPU and not wanted.demanded and number < SEARCHED:
             why = f"{number} harvest settings are too few to be searched faster on a GPU"
             wanted = Wanted(Choice(ON_CPU, why))
-        found, choice = attempt(
-            wanted, lambda device: (search_all(join, limit, least, device),), self._opened
-        )
+        found, choice = attempt(wanted, lambda device: search_all(join, limit, device))
         if wanted.choice.device == ON_GPU and choice.device == ON_CPU:
             self._wanted = Wanted(choice)
         self._worked.append(choice)
-        return search_all(join, limit, least) if found is None else found[0]
+        return search_all(join, limit) if found is None else found
 
     def device_report(self, probes: Mapping[str, str]) -> dict[str, str]:
         """Return what a report says of the device, given what it says of the probes alone."""

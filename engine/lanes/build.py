@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -53,34 +53,26 @@ from engine.runtime.storage.uris import Place, Uri, text_of
 from engine.runtime.streams import SIDES
 
 
+@dataclass
 class Build:
     """One preparation; see `engine.lanes.prepare.prepare` for the parameters."""
 
-    def __init__(
-        self,
-        archives: tuple[Archive, Archive],
-        roles: tuple[Roles, Roles],
-        columns: tuple[JoinColumns, JoinColumns],
-        folder: Place,
-        lanes: int,
-        quarantine: bool,
-        payload: bool,
-        split_rows: int,
-        facts: FactTable | None = None,
-        sorts: Wanted = ASKED_FOR_CPU,
-    ) -> None:
-        self.archives = archives
-        self.roles = roles
-        self.columns = columns
-        self.folder = folder
-        self.lanes = lanes
-        self.quarantine = quarantine
-        self.payload = payload
-        self.split_rows = split_rows
-        self.facts = facts
-        self.sorts = sorts
-        self.work = folder / WORK
-        self.read: FactSummary | None = None
+    archives: tuple[Archive, Archive]
+    roles: tuple[Roles, Roles]
+    columns: tuple[JoinColumns, JoinColumns]
+    folder: Place
+    lanes: int
+    quarantine: bool
+    payload: bool
+    split_rows: int
+    facts: FactTable | None = None
+    sorts: Wanted = ASKED_FOR_CPU
+    read: FactSummary | None = field(default=None, init=False)
+
+    @property
+    def work(self) -> Place:
+        """The folder of what is not kept."""
+        return self.folder / WORK
 
     def run(self, executor: Executor, progress: Progress, mark: str) -> Prepared:
         """Do every step and return the lanes, with `mark` as their fingerprint."""

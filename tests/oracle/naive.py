@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import naive_pool
 import naive_yield
+from naive_yield import combine
 
 LEFT, RIGHT = 0, 1
 SIDES = (LEFT, RIGHT)
@@ -128,12 +129,6 @@ def exact_pairs(
             if inside:
                 pairs.append((i, j))
     return sorted(pairs)
-
-
-def combine(name: str, a: float, b: float) -> float:
-    """Return the importance of an output tuple, from its members' (P1 3.2)."""
-    values = {"min": min(a, b), "sum": a + b, "product": a * b, "max": max(a, b)}
-    return {**values, "mean": (a + b) / 2}[name]
 
 
 def philox4x32(counter: tuple[int, ...], key: tuple[int, ...]) -> tuple[int, int, int, int]:

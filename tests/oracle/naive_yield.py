@@ -16,7 +16,7 @@ MASK64 = (1 << 64) - 1
 
 
 def combine(name: str, a: float, b: float) -> float:
-    """Return the importance of an output."""
+    """Return the importance of an output tuple, from its members' (P1 3.2)."""
     values = {"min": min(a, b), "sum": a + b, "product": a * b, "max": max(a, b)}
     return {**values, "mean": (a + b) / 2}[name]
 

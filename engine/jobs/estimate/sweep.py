@@ -155,7 +155,7 @@ def _rows(
             for side in (0, 1)
         ]
         outputs, importance = (_value(own.answers[name]) for name in ("outputs", "importance"))
-        totals[point.number].add(
+        totals[point.number].results.append(
             CellResult(
                 point.number, round(outputs), importance, (peaks[0], peaks[1]),
                 max((sum(lane.peak for lane in one) for one in results), default=0),

@@ -136,7 +136,7 @@ def _rows(
             totals[cell.number].allow(cell.budget)
     for outcome in outcomes:
         for result in outcome.cells:
-            totals[result.cell].add(result)
+            totals[result.cell].results.append(result)
     joined = sum(stream.joined for stream in lanes.prepared.streams)
     places = places_of(points, layout.cells)
     return rows_of(points, settings, totals, exact, joined, best, places)

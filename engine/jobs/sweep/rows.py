@@ -141,10 +141,6 @@ class Total:
         self.left += budget[0]
         self.right += budget[1]
 
-    def add(self, result: CellResult) -> None:
-        """Add a lane's result."""
-        self.results.append(result)
-
 
 def rows_of(
     points: Sequence[Point],

@@ -12,7 +12,6 @@ from engine.multiway.fractions.exact_search import MOST, Optimum, searched
 from engine.multiway.fractions.exhaustive import BestSetting, search_all
 from engine.multiway.fractions.greedy import DELTA, WAYS, greedy, metric_number, totals
 from engine.multiway.fractions.profile import JoinProfile
-from engine.runtime.errors import SpecError
 from gpu_kernels.harvest.formulas import NONE_OUTPUT
 from gpu_kernels.harvest.layout import Layout, flatten
 
@@ -85,8 +84,8 @@ def best_setting(
 
 
 METHODS = ("exact", *WAYS, "brute-force")
-BruteForce: TypeAlias = Callable[[JoinProfile, float, int], BestSetting | None]
-"""``(join, limit, least)``: the best of all settings, as `exhaustive.search_all` finds it."""
+BruteForce: TypeAlias = Callable[[JoinProfile, float], BestSetting]
+"""``(join, limit)``: the best of all settings, as `exhaustive.search_all` finds it."""
 
 
 def harvest_setting(
@@ -95,7 +94,6 @@ def harvest_setting(
     method: str = "exact",
     *,
     metric: str = DELTA,
-    least: int = 0,
     brute_force: BruteForce | None = None,
 ) -> Optimum:
     """Return a harvest setting of high output O with C at most z * C(1).
@@ -109,15 +107,13 @@ def harvest_setting(
         all of them (P4 4.4). Else a heuristic of `engine.multiway.fractions.greedy.greedy`.
     metric : {"best-output", "best-output-per-cost", "best-delta-output-per-delta-cost"}
         Of the heuristics; the others do not read it.
-    least : {0, 1}
-        Least count of a hop: with 0 directions may go unread.
     brute_force : callable, optional
         Tries all settings; by default on one core of the CPU.
 
     Raises
     ------
     SpecError
-        If the throttle fraction is invalid, or no setting is feasible.
+        If the throttle fraction or the metric is invalid.
 
     Examples
     --------
@@ -134,17 +130,13 @@ def harvest_setting(
     """
     metric_number(metric)
     limit = join.limit(throttle)
-    found: Optimum | None = None
+    if method == "brute-force":
+        tried = (brute_force or search_all)(join, limit)
+        return Optimum(*tried[1:], tried.output, proven=True)
     if method == "exact":
-        found = best_setting(join, limit, least=least)
-    elif method == "brute-force":
-        if tried := (brute_force or search_all)(join, limit, least):
-            found = Optimum(*tried[1:], tried.output, proven=True)
-    elif picked := greedy(join, throttle, method, metric=metric, least=least):
-        found = Optimum(*picked, upper_bound(join, limit, least=least), proven=False)
-    if found is None:
-        raise SpecError(
-            f"no setting that reads {least} logical basic window of every hop keeps within "
-            f"throttle fraction {throttle}; give a greater one, or least 0 to let windows go unread"
-        )
+        found = best_setting(join, limit)
+    else:
+        picked = greedy(join, throttle, method, metric=metric)
+        found = picked and Optimum(*picked, upper_bound(join, limit), proven=False)
+    assert found is not None  # noqa: S101 - reading nothing is feasible
     return found
