@@ -18,13 +18,7 @@ from gpu_timing import UnequalError
 
 from engine.device.batches import plans_on_device
 from engine.device.columns import LaneColumns, paired
-from engine.device.replay import (
-    DeviceLanes,
-    Outcome,
-    Setting,
-    load_lanes,
-    replay_on_device,
-)
+from engine.device.replay import DeviceLanes, Outcome, Setting, load_lanes, replay_on_device
 from engine.device.sampled import lane_sizes
 from engine.generate import ImportanceModel, ZipfSpec, in_memory, zipf_sources
 from engine.lanes.profile import LaneProfile, profile_side

@@ -9,14 +9,7 @@ from pyspark.sql import DataFrame
 from engine.api.keywords import takes
 from engine.archives.roles import JoinColumns, Roles, stated_unit
 from engine.options import deciding, streams, where
-from engine.options.budget import (
-    POOLED,
-    Amounts,
-    Split,
-    check_split,
-    parse_amounts,
-    parse_split,
-)
+from engine.options.budget import POOLED, Amounts, Split, check_split, parse_amounts, parse_split
 from engine.options.command import Command, Given, Group
 from engine.options.deciding import AUTO, FALLBACK, settled
 from engine.options.facts import FactAccess, FactChanges, FactSides, fact_of
@@ -31,14 +24,7 @@ from engine.runtime.time_units import parse_instant, parse_window
 from spark_plugin.columns import Side, check_columns
 from spark_plugin.facts import FactJoin, join_through
 from spark_plugin.query import Query, settled_lanes
-from spark_plugin.rows import (
-    OF_ARCHIVES,
-    FactRows,
-    Numbered,
-    check_static,
-    session_zone,
-    with_rows,
-)
+from spark_plugin.rows import OF_ARCHIVES, FactRows, Numbered, check_static, session_zone, with_rows
 
 
 class Rows(Numbered, FactRows, total=False):

@@ -24,15 +24,7 @@ from engine.options import streams as shared
 from engine.options.command import Command, Group
 from engine.options.multijoin import AUTO
 from engine.options.multijoin_given import multijoin_of
-from engine.options.multijoin_options import (
-    MULTIJOIN,
-    Best,
-    Harvest,
-    Loop,
-    On,
-    Parts,
-    Streams,
-)
+from engine.options.multijoin_options import MULTIJOIN, Best, Harvest, Loop, On, Parts, Streams
 from engine.options.shedding import MEASURED
 from engine.runtime.errors import SpecError
 from engine.runtime.short_windows import warn_of_windows_below_a_second

@@ -10,14 +10,7 @@ from engine.report.answers import Answer
 from engine.report.blocks import Block, Grid
 from engine.report.charts import Bars, Chart, Lines
 from engine.report.html.glossary import terms_in
-from engine.report.html.page import (
-    cards_of,
-    figure_of,
-    grid_of,
-    shell,
-    terms_of,
-    text_of_block,
-)
+from engine.report.html.page import cards_of, figure_of, grid_of, shell, terms_of, text_of_block
 from engine.report.html.svg import draw
 
 Content: TypeAlias = Block | Chart

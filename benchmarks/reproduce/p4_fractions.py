@@ -15,14 +15,7 @@ from engine.multiway.fractions.histograms import scores
 from engine.multiway.fractions.optimise import best_setting
 from engine.multiway.fractions.profile import JoinProfile, Scores
 from gpu_kernels.harvest.space import Search
-from reproduce.experiment import (
-    Experiment,
-    always,
-    bounded,
-    order,
-    over,
-    rises,
-)
+from reproduce.experiment import Experiment, always, bounded, order, over, rises
 
 WINDOW, TICKS = 10.0, 1000
 """w in seconds, and in ticks."""

@@ -12,15 +12,7 @@ from engine.generate import AgeCurveSpec, age_curve_sources, in_memory
 from engine.models.rate_curve import k_opt, side_curve
 from engine.policies.age import refined
 from engine.runtime.streams import StreamBatch
-from reproduce.experiment import (
-    Experiment,
-    always,
-    bounded,
-    less,
-    order,
-    over,
-    peak,
-)
+from reproduce.experiment import Experiment, always, bounded, less, order, over, peak
 from reproduce.two_way import Pair, age_curves, batch, optimum, replayed
 
 CURVES = {"INC": "increasing", "DEC": "decreasing", "BELL": "bell"}

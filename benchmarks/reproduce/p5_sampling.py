@@ -10,13 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.generate import (
-    AgeCurveSpec,
-    ZipfSpec,
-    age_curve_sources,
-    in_memory,
-    zipf_sources,
-)
+from engine.generate import AgeCurveSpec, ZipfSpec, age_curve_sources, in_memory, zipf_sources
 from reproduce.experiment import (
     Experiment,
     always,

@@ -18,11 +18,7 @@ from engine.jobs.estimate.run import run_estimate
 from engine.options.by_stream import by_stream
 from engine.options.command import Given
 from engine.options.estimate import ESTIMATE, Estimate, estimate_of
-from engine.options.estimate_streams import (
-    ESTIMATE_STREAMS,
-    EstimateStreams,
-    estimate_streams_of,
-)
+from engine.options.estimate_streams import ESTIMATE_STREAMS, EstimateStreams, estimate_streams_of
 from engine.options.replay import sided
 from engine.report.estimate_table import estimate_shown
 from engine.runtime.errors import SpecError

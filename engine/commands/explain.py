@@ -13,14 +13,7 @@ from engine.commands.telling import Telling, telling
 from engine.jobs.explain import Measured, explain
 from engine.jobs.explain_archives import measured_archives
 from engine.multiway.orders.problem import JoinStatistics, OrderingProblem
-from engine.options.explain import (
-    EXPLAIN,
-    SHOWN,
-    Question,
-    check_options,
-    question,
-    statistics,
-)
+from engine.options.explain import EXPLAIN, SHOWN, Question, check_options, question, statistics
 from engine.options.where import STANDARD_OUTPUT
 from engine.report.envelope import Report, check_place
 from engine.report.order_tables import explain_shown

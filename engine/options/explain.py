@@ -6,12 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, NamedTuple, TypeAlias, TypedDict
 
-from engine.multiway.orders.problem import (
-    DEFAULT_METHOD,
-    METHODS,
-    JoinStatistics,
-    StreamStatistics,
-)
+from engine.multiway.orders.problem import DEFAULT_METHOD, METHODS, JoinStatistics, StreamStatistics
 from engine.options import where
 from engine.options.command import Command, Given, Group
 from engine.options.kinds import FLAG, VALUES, WHOLE, Text

@@ -7,13 +7,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from engine.options.budget import (
-    SPLITS,
-    Amount,
-    Split,
-    parse_amount,
-    parse_split,
-)
+from engine.options.budget import SPLITS, Amount, Split, parse_amount, parse_split
 from engine.options.kinds import POSITIVE, SEED
 from engine.options.ranges import distinct, expand, parts_of
 from engine.policies import POLICIES, Value, policy_or_sample

@@ -13,11 +13,7 @@ from engine.options.budget import EVEN, SPLITS
 from engine.options.command import Command, Given, Group
 from engine.options.estimate import share_of
 from engine.options.facts import Fact
-from engine.options.grid import (
-    MEASURES,
-    Target,
-    parse_targets,
-)
+from engine.options.grid import MEASURES, Target, parse_targets
 from engine.options.kinds import ITEMS, VALUES, Kind
 from engine.options.meanings import MEANINGS
 from engine.options.named import PARAMETERS

@@ -9,14 +9,7 @@ from rich.console import Console
 from engine.report.envelope import Report, spans
 from engine.report.join_tables import add_best, compared, sides_table
 from engine.report.losses import two_digits
-from engine.report.tables import (
-    archive_rows,
-    number,
-    percent,
-    print_end,
-    speed_of,
-    table_of,
-)
+from engine.report.tables import archive_rows, number, percent, print_end, speed_of, table_of
 
 SHOWN_LANES = 10
 """Lanes that are told of on a terminal: those with the most outputs of the exact join."""

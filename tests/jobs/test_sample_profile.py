@@ -8,13 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from job_cases import WINDOW, Streams, streams
-from naive_sampling import (
-    naive_inclusion,
-    naive_pps_scale,
-    naive_sample,
-    naive_sizes,
-    naive_span,
-)
+from naive_sampling import naive_inclusion, naive_pps_scale, naive_sample, naive_sizes, naive_span
 from sample_cases import arguments, read
 
 from engine.commands import main

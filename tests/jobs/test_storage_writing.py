@@ -10,15 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from storage_cases import (
-    BUCKET,
-    SECRET,
-    Store,
-    killed_at_each_write,
-    needs_store,
-    served,
-    write,
-)
+from storage_cases import BUCKET, SECRET, Store, killed_at_each_write, needs_store, served, write
 
 import winnow
 from engine.commands import main

@@ -25,14 +25,7 @@ from engine.jobs.trial import estimate, run, stretches
 from engine.jobs.trial.advice import advice_of, is_modelled
 from engine.jobs.trial.candidates import COUNTING, POLICIES, Candidate, candidates_of
 from engine.jobs.trial.estimate import Drawn, estimated, exactly
-from engine.jobs.trial.found import (
-    FAVOURED,
-    IMPORTANCE,
-    Pair,
-    Trial,
-    best_of,
-    estimated_pair,
-)
+from engine.jobs.trial.found import FAVOURED, IMPORTANCE, Pair, Trial, best_of, estimated_pair
 from engine.jobs.trial.layout import TrialLayout, lay_out
 from engine.jobs.trial.run import run_trial
 from engine.jobs.trial.stretches import Stretch, blocks_of, drawn, stretches_of

@@ -6,13 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import winnow
-from engine.generate import (
-    AgeCurveSpec,
-    ZipfSpec,
-    age_curve_sources,
-    write_streams,
-    zipf_sources,
-)
+from engine.generate import AgeCurveSpec, ZipfSpec, age_curve_sources, write_streams, zipf_sources
 from engine.runtime.executors import Executor, ThreadExecutor
 
 ROWS, WINDOW = 3000, 199

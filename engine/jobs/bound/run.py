@@ -7,12 +7,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from engine.jobs.bound.found import LaneBounds, bounds_report
-from engine.jobs.bound.task import (
-    Memory,
-    bound_lanes,
-    one_memory,
-    split_memories,
-)
+from engine.jobs.bound.task import Memory, bound_lanes, one_memory, split_memories
 from engine.jobs.capped import warn_of_capped
 from engine.jobs.frame import JobLanes, open_job, prepare_job
 from engine.jobs.lane_stats import lane_stats

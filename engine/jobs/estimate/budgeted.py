@@ -16,13 +16,7 @@ from engine.jobs.estimate.draw import Joins
 from engine.jobs.estimate.plan import joined_by
 from engine.jobs.estimate.recall import Reached, Replaying
 from engine.jobs.estimate.replays import LEAD, LIFETIMES, SHORT, ArchiveSlices
-from engine.jobs.estimate.report import (
-    Estimation,
-    build_report,
-    limits_of,
-    time_table,
-    until,
-)
+from engine.jobs.estimate.report import Estimation, build_report, limits_of, time_table, until
 from engine.jobs.estimate.sliced import groups_of, sliced, spread_of
 from engine.jobs.estimate.unprepared import archive_lane
 from engine.jobs.frame import Archives, open_job

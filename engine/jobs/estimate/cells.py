@@ -26,12 +26,7 @@ from engine.sampling.stretches.interval import (
     answer,
     residuals,
 )
-from engine.sampling.stretches.needed import (
-    Anticipated,
-    Entries,
-    Places,
-    Sampled,
-)
+from engine.sampling.stretches.needed import Anticipated, Entries, Places, Sampled
 from engine.sampling.stretches.pooled import pooled
 from engine.sampling.stretches.units import units_of
 

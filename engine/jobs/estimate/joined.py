@@ -16,13 +16,7 @@ from engine.jobs.estimate.draw import Joins
 from engine.jobs.estimate.keys import cost_of_keys, has_keys, with_keys
 from engine.jobs.estimate.plan import Plan, plan_of
 from engine.jobs.estimate.prepared import lane_plan, prepared_of
-from engine.jobs.estimate.report import (
-    Estimation,
-    build_report,
-    limits_of,
-    time_table,
-    until,
-)
+from engine.jobs.estimate.report import Estimation, build_report, limits_of, time_table, until
 from engine.jobs.estimate.seen import Earlier, Seen, everything
 from engine.jobs.estimate.several import streams_plan
 from engine.jobs.estimate.task import Joined, PairRecipe, Together, join_together

@@ -14,13 +14,7 @@ from engine.archives.roles import JoinColumns, Roles, check_roles, check_streams
 from engine.archives.source import Archive
 from engine.archives.stretches import RowGroups, to_read
 from engine.jobs.estimate.sliced import Slices, Task, amounts, groups_of, needed, sliced
-from engine.jobs.estimate.task import (
-    PairRecipe,
-    Recipe,
-    StretchTask,
-    TogetherTask,
-    join_stretch,
-)
+from engine.jobs.estimate.task import PairRecipe, Recipe, StretchTask, TogetherTask, join_stretch
 from engine.jobs.frame import Archives
 from engine.lanes.facts import FactRelation
 from engine.options.estimate import EstimateOptions

@@ -25,14 +25,7 @@ from engine.jobs.estimate.joined import Joining
 from engine.jobs.estimate.outputs import Pairs
 from engine.jobs.estimate.plan import Plan, recipe_of
 from engine.jobs.estimate.report import Estimation, build_report, limits_of, until
-from engine.jobs.estimate.scan import (
-    Scanned,
-    ScanTask,
-    Source,
-    by_group,
-    scan,
-    sources_of,
-)
+from engine.jobs.estimate.scan import Scanned, ScanTask, Source, by_group, scan, sources_of
 from engine.jobs.estimate.seen import Seen, everything
 from engine.jobs.estimate.sliced import Task
 from engine.jobs.estimate.sums import sums_of

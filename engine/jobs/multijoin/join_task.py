@@ -22,12 +22,7 @@ from engine.jobs.multijoin.attributes import check_attributes, check_groups
 from engine.jobs.multijoin.orders import check_loops
 from engine.jobs.multijoin.read import WHOLE, Share
 from engine.jobs.multijoin.vectors import resolved
-from engine.jobs.streams import (
-    StreamSource,
-    check_output,
-    open_source,
-    output_schema,
-)
+from engine.jobs.streams import StreamSource, check_output, open_source, output_schema
 from engine.models.profile.model import ArrivalProfile
 from engine.multiway.fractions.profile import MOST_BASIC_WINDOWS
 from engine.multiway.harvest.learning.priors import PairPrior

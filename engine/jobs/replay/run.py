@@ -17,11 +17,7 @@ from engine.jobs.no_outputs import warn_of_no_outputs
 from engine.jobs.output_at import output_at
 from engine.jobs.part import assemble_parts
 from engine.jobs.replay.gpu_groups import counting_device, grouped, replay_group
-from engine.jobs.replay.lane_task import (
-    LaneResult,
-    ReplayTask,
-    replay_lane,
-)
+from engine.jobs.replay.lane_task import LaneResult, ReplayTask, replay_lane
 from engine.jobs.replay.models import ReplayModels, profile_given
 from engine.jobs.replay.planned import check_plan, limits_of, planned_tasks, replay_planned
 from engine.jobs.replay.report import Replayed, build_report

@@ -25,12 +25,7 @@ from engine.options.sample import SampleOptions
 from engine.policies import SAMPLING
 from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.runtime.errors import SpecError
-from engine.sampling.fractions import (
-    ChosenFractions,
-    Limits,
-    check_memory,
-    choose,
-)
+from engine.sampling.fractions import ChosenFractions, Limits, check_memory, choose
 from engine.sampling.model import Known, LaneModel, ModelTask, Recipe, model_lane
 from engine.sampling.values import LaneSums, ValuesTask, columns_of, sum_values, values_of
 

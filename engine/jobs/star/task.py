@@ -21,12 +21,7 @@ from engine.jobs.bound.several import ExactOutputs, star_bounds
 from engine.jobs.exact.counting import Tally
 from engine.jobs.exact.key_totals import COUNTS, KeyLoss, greatest
 from engine.jobs.output import PartWriter
-from engine.jobs.star.read import (
-    StreamRead,
-    read_stream,
-    set_aside,
-    star_facts,
-)
+from engine.jobs.star.read import StreamRead, read_stream, set_aside, star_facts
 from engine.jobs.star.results import FactResult, StarResult, StreamResult
 from engine.jobs.streams import StreamSource, check_products, output_schema
 from engine.lanes.profile import SideProfile, profile_side

@@ -6,14 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.jobs.age_curves import (
-    AgeTask,
-    Curve,
-    Curves,
-    count_ages,
-    curves_given,
-    measured_curves,
-)
+from engine.jobs.age_curves import AgeTask, Curve, Curves, count_ages, curves_given, measured_curves
 from engine.jobs.frame import JobLanes
 from engine.jobs.trial.by_keys import all_parts
 from engine.jobs.trial.stretches import Stretch, affordable, drawn

@@ -10,16 +10,7 @@ import numpy as np
 from engine.jobs.frame import JobLanes
 from engine.jobs.trial.by_keys import parts_of_keys
 from engine.jobs.trial.candidates import Candidate
-from engine.jobs.trial.found import (
-    FAVOURED,
-    IMPORTANCE,
-    KEYS,
-    TIME,
-    Pair,
-    Trial,
-    ranked,
-    whole,
-)
+from engine.jobs.trial.found import FAVOURED, IMPORTANCE, KEYS, TIME, Pair, Trial, ranked, whole
 from engine.jobs.trial.layout import TrialLayout
 from engine.jobs.trial.narrowing import Narrowing
 from engine.jobs.trial.replays import TAUGHT, WEIGHTS, Replays

@@ -10,12 +10,7 @@ import numpy as np
 from engine.exact.checks import thread_count
 from engine.multiway.fractions.optimise import BruteForce
 from engine.multiway.harvest import layout
-from engine.multiway.harvest.layout import (
-    HarvestRules,
-    admitted_none,
-    new_clock,
-    whole_plan,
-)
+from engine.multiway.harvest.layout import HarvestRules, admitted_none, new_clock, whole_plan
 from engine.multiway.harvest.learning.adapt import (
     Setting,
     horizons,

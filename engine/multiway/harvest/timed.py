@@ -30,15 +30,7 @@ from engine.multiway.harvest.joining import (
     Learning,
     Run,
 )
-from engine.multiway.harvest.layout import (
-    WHOLE,
-    Admitted,
-    Clock,
-    ReadPlan,
-    Tuples,
-    alone,
-    together,
-)
+from engine.multiway.harvest.layout import WHOLE, Admitted, Clock, ReadPlan, Tuples, alone, together
 from engine.multiway.harvest.learning.adapt import is_quick
 from engine.multiway.harvest.learning.adaptation import COMPARED, Adapting
 from engine.multiway.harvest.learning.intervals import Chosen

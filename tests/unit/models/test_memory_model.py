@@ -12,13 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from engine.models.memory import (
-    aged,
-    expected_memory,
-    fraction_for,
-    matched,
-    memory_moments,
-)
+from engine.models.memory import aged, expected_memory, fraction_for, matched, memory_moments
 from engine.runtime.errors import SpecError
 
 

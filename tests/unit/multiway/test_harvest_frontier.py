@@ -8,15 +8,7 @@ from fractions import Fraction
 import naive_harvest
 import numpy as np
 import pytest
-from harvest_cases import (
-    Join,
-    costed,
-    counted_through,
-    drawn_join,
-    exact_join,
-    profile,
-    tabulated,
-)
+from harvest_cases import Join, costed, counted_through, drawn_join, exact_join, profile, tabulated
 
 from engine.multiway.fractions.branching import best_of_few
 from engine.multiway.fractions.dual import (

@@ -15,12 +15,7 @@ from naive_multijoin import Tuple, band, distance, exact
 import engine.multiway.exact.plan as planning
 from engine.multiway.exact import ExactJoin
 from engine.multiway.predicate import Predicate
-from engine.multiway.streams import (
-    MultiStreams,
-    Windows,
-    no_attributes,
-    windows_of,
-)
+from engine.multiway.streams import MultiStreams, Windows, no_attributes, windows_of
 from engine.runtime.errors import InputError
 from gpu_kernels.combine import COMBINES
 

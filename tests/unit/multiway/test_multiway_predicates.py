@@ -11,13 +11,7 @@ from multiway_cases import MEETS, PREDICATES, random_streams, values
 
 from engine.jobs.multijoin.orders import harvest_orders, loops_orders, statistics_of
 from engine.multiway.measure import measure
-from engine.multiway.predicate import (
-    Condition,
-    condition,
-    meets,
-    parse_predicate,
-    register_theta,
-)
+from engine.multiway.predicate import Condition, condition, meets, parse_predicate, register_theta
 from engine.multiway.streams import (
     Attributes,
     MultiStreams,

@@ -8,16 +8,7 @@ import random
 import naive_sampling as naive
 import pytest
 from hypothesis import given, settings
-from sampling_cases import (
-    COMBINES,
-    Case,
-    Run,
-    cases,
-    drawn_case,
-    drawn_stream,
-    expected,
-    run,
-)
+from sampling_cases import COMBINES, Case, Run, cases, drawn_case, drawn_stream, expected, run
 from thorough import THOROUGH
 
 from engine.sampling.lane import METHODS

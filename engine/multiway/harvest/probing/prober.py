@@ -10,13 +10,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from engine.multiway.harvest.layout import (
-    Admitted,
-    HarvestRules,
-    ProbeBatch,
-    Probed,
-    ReadPlan,
-)
+from engine.multiway.harvest.layout import Admitted, HarvestRules, ProbeBatch, Probed, ReadPlan
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams
 from engine.runtime.jit import Floats, Ints
