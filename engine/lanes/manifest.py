@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -139,11 +138,6 @@ class Prepared:
         firsts = [own.first_ts for own in self.streams if own.first_ts is not None]
         lasts = [own.last_ts for own in self.streams if own.last_ts is not None]
         return (min(firsts), max(lasts)) if firsts else None
-
-    @cached_property
-    def filled(self) -> tuple[Lane, ...]:
-        """The lanes that have rows on both sides: no other lane has output."""
-        return tuple(lane for lane in self.lanes if all(side.rows for side in lane.sides))
 
     def stream(self, lane: int, side: int) -> Stored | None:
         """Return where one side (0 left, 1 right) of a lane lies, None if it has no rows."""

@@ -368,7 +368,6 @@ def test_empty_streams_have_no_files(tmp_path: Path) -> None:
     prepared = lanes_of(pair, tmp_path / "out", lanes=3)
     assert prepared.left.rows == 0
     assert prepared.left.sorted
-    assert prepared.filled == ()
     assert [prepared.stream(lane, 0) for lane in range(3)] == [None] * 3
     (batch,) = [
         batch
