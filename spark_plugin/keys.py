@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,21 +11,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from engine.archives.canonical import LANE_SEED, hashed
+from engine.jobs.exact.key_totals import Remapped
 from engine.lanes.reader import LaneBatch
-from engine.runtime.key_table import KeyTable
+from engine.runtime.key_table import IDLE, KeyTable
 from engine.runtime.streams import SIDES, StreamBatch
 from spark_plugin.lanes import Layout, key_name
 
-IDLE = 1 << 16
 _LONG_AGO = np.iinfo(np.int64).min // 2
-
-
-class Renumbered(Protocol):
-    """An object that holds key ids."""
-
-    def remap(self, old_to_new: NDArray[np.int64]) -> None:
-        """Follow `KeyTable.keep`."""
-        ...
 
 
 class LaneKeys:
@@ -73,7 +65,7 @@ class LaneKeys:
         return batch.left._replace(key=codes[ids[0]]), batch.right._replace(key=codes[ids[1]])
 
     def intern(
-        self, batch: LaneBatch, holders: Sequence[Renumbered]
+        self, batch: LaneBatch, holders: Sequence[Remapped]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return both sides' ids, after dropping idle ones if they have become many."""
         if self._forgets and self.size >= self._next_drop:
@@ -133,7 +125,7 @@ class LaneKeys:
             same &= pc.equal(one, known.take(at)).to_numpy(zero_copy_only=False)
         return same
 
-    def _drop(self, holders: Sequence[Renumbered]) -> None:
+    def _drop(self, holders: Sequence[Remapped]) -> None:
         """Drop what had expired by the last instant: later ones the holders have yet to reach."""
         last = self._last[:, : self.size]
         now = int(last.max())

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from engine.facts.links import Links
+from engine.jobs.exact.key_totals import Remapped
 from engine.jobs.output import IDS, id_columns
 from engine.jobs.part import PayloadWindow
 from engine.lanes.profile import LaneProfile, SideProfile
@@ -25,7 +26,7 @@ from engine.replay.ranks import RetentionPlan as Decided
 from engine.replay.settings import UNLIMITED, ReplaySettings
 from engine.runtime.streams import SIDES, StreamBatch
 from spark_plugin.facts import SharedFacts
-from spark_plugin.keys import LaneKeys, Renumbered
+from spark_plugin.keys import LaneKeys
 from spark_plugin.lanes import LaneName, LaneStream, Layout
 from spark_plugin.spool import Spool, Until
 
@@ -260,7 +261,7 @@ class Keys:
         return self._equal.size if self._links is None else self._links.size
 
     def intern(
-        self, batch: LaneBatch, holders: Sequence[Renumbered]
+        self, batch: LaneBatch, holders: Sequence[Remapped]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return both sides' ids."""
         if self._links is None:
