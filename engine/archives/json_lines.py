@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from io import BytesIO
 from itertools import chain
-from types import TracebackType
 from typing import Self
 
 import pyarrow as pa
@@ -135,12 +134,7 @@ class JsonLines:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:

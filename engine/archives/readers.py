@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from itertools import islice
-from types import TracebackType
 from typing import Protocol, Self
 
 import pyarrow as pa
@@ -55,12 +54,7 @@ class Reader(Protocol):
 
     def __iter__(self) -> Iterator[pa.RecordBatch]: ...
     def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
 
 def format_of(path: str) -> str | None:
