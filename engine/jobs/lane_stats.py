@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -30,6 +31,7 @@ from engine.runtime.storage.places import written
 from engine.runtime.storage.reading import bytes_at
 from engine.runtime.storage.uris import Place
 from engine.runtime.streams import SIDES
+from engine.runtime.work import as_here
 from engine.value_model.summary import LaneSummariser, LaneSummary, SideSummary
 
 T = TypeVar("T")
@@ -49,6 +51,7 @@ class StatsTask:
     """Within which the summaries count live tuples."""
     ticks: tuple[int, ...] = ()
     """At whose ends the unexpired tuples are counted."""
+    threads: int = 1
 
 
 class LaneStats(NamedTuple):
@@ -93,7 +96,13 @@ def lane_stats(
     asked = () if any(one.facts is not None for one in files) else tuple(kinds)
     known = [_cached(one, pairs, asked, len(ticks)) for one in files]
     rest = [_rest(one, own, pairs, asked) for one, own in zip(files, known, strict=True)]
-    tasks = {i: replace(task, ticks=tuple(ticks)) for i, task in enumerate(rest) if task}
+    number = sum(task is not None for task in rest)
+    threads = max(1, stages.executor.threads // max(1, number))
+    tasks = {
+        i: replace(task, ticks=tuple(ticks), threads=threads)
+        for i, task in enumerate(rest)
+        if task is not None
+    }
     rows = [files[i].rows for i in tasks]
     fresh = stages.mapped("profile", stats_of_lane, list(tasks.values()), rows)
     for i, found in zip(tasks, fresh, strict=True):
@@ -157,17 +166,27 @@ def stats_of_lane(task: StatsTask) -> LaneStats:
     if task.kinds or index is not None:
         columns.append("_key")
     summariser = LaneSummariser(task.kinds, task.live)
-    passes, held = [], _Held()
-    for side, stored in enumerate(streams):
+    held = _Held()
+
+    def one_pass(side: int) -> SideProfiler:
         until = None if index is None else until_of(index.sides[side])
         own = SideProfiler({pair[side] for pair in task.windows}, until, task.ticks)
+        stored = streams[side]
         for batch in () if stored is None else streamed(stored, columns):
             own.add(batch)
             if task.kinds:
                 held.add(
                     side, batch.ts, summariser.count(side, batch.ts, batch.key), batch.importance
                 )
-        passes.append(own)
+        return own
+
+    # summaries number the keys of both sides as they find them
+    at_once = min(task.threads, len(SIDES)) if not task.kinds else 1
+    if at_once == 1:
+        passes = [one_pass(side) for side in range(len(SIDES))]
+    else:
+        with ThreadPoolExecutor(at_once, **as_here()) as threads:
+            passes = list(threads.map(one_pass, range(len(SIDES))))
     if task.kinds:
         for side, stored in enumerate(streams):
             for ts, ids, importance in _again(side, stored, summariser, held):

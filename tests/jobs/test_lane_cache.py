@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from engine.lanes.manifest import Prepared
 from engine.lanes.reader import LaneFiles, streamed
 from engine.options.budget import parse_amounts
 from engine.policies import ValueKind
-from engine.runtime.executors import Executor, SerialExecutor, Stages
+from engine.runtime.executors import Executor, SerialExecutor, Stages, ThreadExecutor
 from engine.runtime.streams import StreamBatch
 from engine.value_model.summary import SUMMARISED
 
@@ -79,6 +80,20 @@ def test_what_is_kept_is_what_a_pass_finds(files: list[LaneFiles]) -> None:
             kept = lane_stats(files, Stages(noting), windows=live, kinds=kinds)
             assert repr(kept.summaries) == repr(summaries)
         assert not noting.ran
+
+
+def test_both_sides_of_a_lane_are_read_at_once_where_threads_are_idle(
+    files: list[LaneFiles], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = [profile_of(files[0], (5, 9))]
+    both = threading.Barrier(2, timeout=20)
+
+    def together(*given: Any) -> Any:
+        both.wait()
+        return streamed(*given)
+
+    monkeypatch.setattr(stats_module, "streamed", together)
+    assert profiled(files[:1], (5, 9), ThreadExecutor(2)) == alone
 
 
 def test_one_pass_finds_all_that_is_missing(files: list[LaneFiles]) -> None:
