@@ -174,8 +174,8 @@ class Parts(TypedDict, total=False):
         int | None,
         Option(
             "parts, a task each: slices of time, or of an exact equi in long windows lanes of "
-            "equal attributes (default: by engine; a join that sheds load is cut only if this is "
-            "given)",
+            "equal attributes (default: by rows, and on Spark by cores; a join that sheds load is "
+            "cut only if this is given)",
             POSITIVE,
         ),
     ]

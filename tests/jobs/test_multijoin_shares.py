@@ -20,7 +20,7 @@ from engine.archives.rows import Choice, GroupTimes, Part, Rows, group_times
 from engine.archives.source import open_archive
 from engine.jobs.multijoin import read, shares
 from engine.jobs.multijoin.run import run_multijoin
-from engine.jobs.multijoin.shares import share_count, shares_of, times_of
+from engine.jobs.multijoin.shares import share_count, shares_of, slices_here, times_of
 from engine.jobs.streams import StreamSource
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import windows_of
@@ -82,6 +82,58 @@ def test_ties_at_borders_and_windows_longer_than_slices(
         assert reports[0]["sorted"] == dict.fromkeys(NAMES, sort)
 
 
+@pytest.mark.parametrize("name", ["band", "several", "int", "sets"])
+def test_long_archives_are_cut_by_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    tables = {one: table.sort_by("t") for one, table in streams(5, 60).items()}
+    cases.write(tmp_path, tables, row_group_size=5)
+    whole = joined(tmp_path, CASES[name])
+    monkeypatch.setattr(shares, "HERE", 30)
+    monkeypatch.setattr(shares, "_AGAIN", 9.0)
+    cut = joined(tmp_path, CASES[name])
+    assert whole.report["slices"] == 1
+    assert cut.report["slices"] > 3
+    assert cut.rows == whole.rows == expected(tables, CASES[name])
+    assert cases.without_runs(cut.report) == cases.without_runs(whole.report)
+
+
+def cut_here(folder: Path, predicate: Predicate = BAND, window: int = 10) -> int:
+    """Return into how many slices this process cuts a join of the streams of a folder."""
+    sources = [
+        StreamSource(open_archive(str(folder / f"{one}.parquet"), one), None, Roles((), "t"))
+        for one in NAMES
+    ]
+    times = times_of(sources, JoinColumns("tick", False, (), ()))
+    return len(slices_here(sources, "tick", times, windows_of([window] * 3), predicate))
+
+
+def test_archives_are_cut_where_slices_read_little_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shares, "HERE", 30)
+    tables = dict.fromkeys(NAMES, pa.table({"t": range(1000), "v": np.zeros(1000)}))
+    cases.write(tmp_path, tables, row_group_size=10)
+    assert cut_here(tmp_path) == 10  # nine borders with 30 tuples before each are a tenth of 3000
+    assert cut_here(tmp_path, window=0) == 100
+    assert cut_here(tmp_path, window=900) == 1
+    assert cut_here(tmp_path, Predicate("cosine", ("v",), 0.5), 1) == 1
+    monkeypatch.setattr(shares, "HERE", 1501)
+    assert cut_here(tmp_path, window=1) == 1
+
+
+@pytest.mark.parametrize("how", ["out of order", "without statistics"])
+def test_archives_whose_footers_do_not_tell_are_not_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setattr(shares, "HERE", 30)
+    times = np.random.default_rng(1).permutation(1000) if how == "out of order" else range(1000)
+    table = pa.table({"t": times, "v": np.zeros(1000)})
+    options = {"write_statistics": how == "out of order"}
+    cases.write(tmp_path, dict.fromkeys(NAMES, table), row_group_size=10, **options)
+    assert cut_here(tmp_path, window=1) == 1
+
+
 def test_windows_of_tuples_are_one_share(tmp_path: Path) -> None:
     cases.write(tmp_path, streams(3))
     done = joined(tmp_path, window="a=rows:3,b=5,c=9", slices=4)
@@ -135,7 +187,6 @@ def test_shares_cover_all_times_once() -> None:
     assert share_count(100_000, 0, [40, 80]) == 120
     assert share_count(100_000, 0, [0, 0]) == 1
     assert share_count(7, 0, [None, 5]) == 7
-    assert share_count(None, 0, [10**9]) == 1
     assert share_count(5, 0, [9]) == 5
 
 

@@ -16,6 +16,7 @@ from engine.jobs.multijoin.harvested import index_costs_of, is_on_gpu, profile_o
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import harvest_orders
 from engine.jobs.multijoin.read import Share, read_streams
+from engine.jobs.multijoin.shares import threads_of
 from engine.jobs.streams import StreamSource, rows_of
 from engine.lanes.placing import Group, distinct_groups
 from engine.multiway.fractions.profile import JoinProfile
@@ -47,7 +48,7 @@ def lane_tasks(whole: MultiJoinTask, executor: Executor, stages: Stages) -> list
         Share(number, lanes=lanes, hashed=hashed)
         for number, lanes in enumerate(dealt(rows, _number(whole, executor, len(rows))))
     ]
-    threads = 1 if executor.slots else max(1, executor.threads // len(shares))
+    threads = threads_of(executor, len(shares))
     tasks = [replace(whole, share=share, threads=threads) for share in shares]
     return _with_capacities(tasks, stages)
 

@@ -13,7 +13,15 @@ from engine.jobs.multijoin.join_task import MultiJoinTask, check_rows, open_join
 from engine.jobs.multijoin.lanes import lane_tasks
 from engine.jobs.multijoin.machine import with_capacity
 from engine.jobs.multijoin.report import report_content
-from engine.jobs.multijoin.shares import lead_in, share_count, shares_of, slices_of, times_of
+from engine.jobs.multijoin.shares import (
+    lead_in,
+    share_count,
+    shares_of,
+    slices_here,
+    slices_of,
+    threads_of,
+    times_of,
+)
 from engine.jobs.multijoin.task import MultiJoinResult, join_streams
 from engine.jobs.multijoin.written import REJECTED
 from engine.jobs.output import Output
@@ -78,14 +86,18 @@ def _tasks(whole: MultiJoinTask, executor: Executor, stages: Stages) -> list[Mul
             whole = with_capacity(whole, times)
     if options.partition_by or options.lanes:
         return lane_tasks(whole, executor, stages)
-    threads = 1 if executor.slots else None
     if harvest is not None and options.slices is not None:
         shares = slices_of(times, options.slices, lead_in(whole.windows, harvest))
     elif options.approximate or options.loops.method != AUTO:
         return [whole]
+    elif options.slices is None and not executor.slots:
+        shares = slices_here(
+            whole.sources, whole.columns.unit, times, whole.windows, options.predicate
+        )
     else:
         number = share_count(options.slices, executor.slots, rows)
         shares = shares_of(times, whole.windows, options.predicate, number)
+    threads = threads_of(executor, len(shares))
     return [replace(whole, share=share, threads=threads) for share in shares]
 
 

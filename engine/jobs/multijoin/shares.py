@@ -17,11 +17,14 @@ import numpy as np
 from engine.archives.normalise import normalise
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import Choice, GroupTimes
+from engine.archives.stretches import row_groups
 from engine.jobs.multijoin.read import Share
 from engine.jobs.streams import StreamSource, rows_of
 from engine.multiway.harvest.settings import HarvestSettings
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import Windows
+from engine.runtime.errors import NoStretchesError
+from engine.runtime.executors import Executor
 from engine.runtime.jit import FOREVER, Ints
 
 _EVERY = 16
@@ -30,6 +33,10 @@ _LEAST_ROWS = 100_000
 """Rows that are worth a task."""
 _REPEATED = 0.5
 """Of all tuples: if so many are read twice, joins on equal attributes are not cut into slices."""
+HERE = 2_000_000
+"""Tuples of a slice that this process joins, at least: they take some 200 MB meanwhile."""
+_AGAIN = 0.1
+"""Of all tuples: at most so many are read twice by slices that nobody asked for."""
 LESSONS = 10
 """Adaptation intervals before a slice of a harvested join."""
 
@@ -94,6 +101,35 @@ def slices_of(sample: Ints, number: int, lead: int | None = None) -> list[Share]
     return [Share(at, begin, end, lead) for at, (begin, end) in enumerate(spans)]
 
 
+def slices_here(
+    sources: Sequence[StreamSource], unit: str, sample: Ints, windows: Windows, predicate: Predicate
+) -> list[Share]:
+    """Return slices of time for the cores of this process; one share where slices would not pay.
+
+    They are read side by side, and only what a few of them need is in memory. The archives must
+    tell by their footers what is in a slice, and dense vectors use all cores as they are.
+
+    Parameters
+    ----------
+    unit : str
+        What a tick is.
+    sample : (n,) int64
+        Times of some tuples.
+    """
+    number = sum(file.rows or 0 for own in sources for file in own.archive.files) // HERE
+    wanted = number > 1 and not (windows.by_rows.any() or predicate.dense)
+    if not wanted or sample.size == 0 or any(own.table is not None for own in sources):
+        return [Share()]
+    try:
+        for own in sources:
+            row_groups(own.archive, own.roles.time, unit, (), ())
+    except NoStretchesError:
+        return [Share()]
+    found = slices_of(sample, number)
+    again = _before(sample, [share.begin for share in found[1:]], windows) / sample.size
+    return found if again <= _AGAIN else slices_of(sample, max(1, int(number * _AGAIN / again)))
+
+
 def lead_in(windows: Windows, settings: HarvestSettings) -> int:
     """Return the ticks before a slice of a harvested join: its windows fill, and it learns.
 
@@ -103,16 +139,20 @@ def lead_in(windows: Windows, settings: HarvestSettings) -> int:
     return int(windows.size.max()) + LESSONS * settings.adapt_every
 
 
+def threads_of(executor: Executor, tasks: int) -> int:
+    """Return how many threads each of some tasks uses."""
+    return 1 if executor.slots else max(1, executor.threads // tasks)
+
+
 def share_count(asked: int | None, slots: int, rows: Sequence[int | None]) -> int:
     """Return how many shares to make: as asked, else one for each task that can run elsewhere.
 
-    As many as there are rows at most, where these are known: each is a task. In this process a
-    join uses all cores by itself, and one share is enough.
+    As many as there are rows at most, where these are known: each is a task.
     """
     known = sum(own or 0 for own in rows)
     if asked is not None:
         return asked if None in rows else min(asked, max(1, known))
-    return max(1, min(slots, known // _LEAST_ROWS)) if slots else 1
+    return max(1, min(slots, known // _LEAST_ROWS))
 
 
 def times_of(sources: Sequence[StreamSource], columns: JoinColumns) -> Ints:
