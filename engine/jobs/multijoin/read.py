@@ -118,11 +118,13 @@ def read_streams(
         found.append(reader.read(payload=payload, rejected=rejected))
     names = [own.archive.side for own in sources]
     tuples, counts, aside, faults = (list(own) for own in zip(*found, strict=True))
-    each = zip(*(own.by_lane(len(share.lanes)) for own in tuples), strict=True)
-    lanes = [
-        Lane(group, together(parts, predicate, names), [part.payload for part in parts])
-        for group, parts in zip(share.lanes, each, strict=True)
-    ]
+    found.clear()  # what it holds is used up as it is put together
+    each = [tuples.pop(0).by_lane(len(share.lanes))[::-1] for _ in names]
+    lanes = []
+    for group in share.lanes:
+        parts = [own.pop() for own in each]
+        payloads = [part.payload for part in parts]
+        lanes.append(Lane(group, together(parts, predicate, names), payloads))
     return Read(lanes, counts, aside, faults)
 
 
@@ -207,9 +209,8 @@ class StreamReader:
         self._joined += int((mine & good).sum())
         keep = needed & good
         kept = own.payload.filter(pa.array(keep)) if payload else own.payload.select([])
-        return Tuples(
-            own.ts[keep], own.row[keep], own.importance[keep], raw.take(keep), kept, lane[keep]
-        )
+        lane = lane[keep] if len(share.lanes) > 1 else lane[:0]
+        return Tuples(own.ts[keep], own.row[keep], own.importance[keep], raw.take(keep), kept, lane)
 
     def _lanes_of(self, own: Normalised, raw: Raw, good: NDArray[np.bool_]) -> Ints:
         """Return the place of each row's lane among the share's, -1 for those of other shares.
