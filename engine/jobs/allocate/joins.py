@@ -18,6 +18,7 @@ from engine.jobs.allocate.recall import (
     recall_model,
 )
 from engine.jobs.allocate.tried import REPLAYS, Points, TriedModel, tried_model, try_memories
+from engine.jobs.compile_ahead import begin_for_trials
 from engine.jobs.frame import JobLanes, open_job, prepare_job
 from engine.models.profile.model import ArrivalProfile
 from engine.options.allocate import JoinOptions
@@ -61,6 +62,8 @@ def opened_join(join: JoinOptions, stages: Stages) -> tuple[JobOptions, ReplaySe
     """Return a join's job with its number of lanes, what it is measured by, and its lanes."""
     job = replace(join.job, lanes=join.job.lanes or 1)
     archives = open_job(job)
+    if join.policy is None:
+        begin_for_trials(archives, stages.executor)
     settings = ReplaySettings(
         *archives.windows(job),
         estimator=join.estimator or DEFAULT_ESTIMATOR,

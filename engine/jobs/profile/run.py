@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.jobs.compile_ahead import begin_for_trials
 from engine.jobs.frame import JobLanes, choose_lanes, open_job, prepare_job
 from engine.jobs.lane_stats import peaks_of
 from engine.jobs.profile.build import Together, build_profile
@@ -38,6 +39,7 @@ def run_profile(
     if options.out is not None:
         check_place(options.out, "profile", new=True)
     archives = open_job(base)
+    begin_for_trials(archives, executor)
     windows = archives.windows(base)
     if max(windows) * options.buckets > np.iinfo(np.int64).max:
         raise SpecError(

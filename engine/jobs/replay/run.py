@@ -12,6 +12,7 @@ from operator import itemgetter
 from typing import Any
 
 from engine.jobs.bound.task import bound_settings, bounds_beside
+from engine.jobs.compile_ahead import begin_for_trials
 from engine.jobs.frame import Archives, JobLanes, choose_lanes, open_job, prepare_job
 from engine.jobs.no_outputs import warn_of_no_outputs
 from engine.jobs.output_at import output_at
@@ -69,6 +70,8 @@ def run_replay(
         options = replace(options, policy=UNRANKED, parameters={})
     prior = None if options.advised else profile_given(options)
     archives = open_job(options)
+    if choose is not None and options.advised:
+        begin_for_trials(archives, executor)
     wanted = wanted_device(options.device, executor)
     stages = Stages(executor, progress)
     settings = archives.settings(options)

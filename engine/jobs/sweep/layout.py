@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from engine.jobs.age_curves import Curves, curves_cut, curves_given, measured_curves
@@ -109,7 +109,7 @@ def lay_out(
     groups = sample_groups(lanes.groups, stats.profiles[pairs[0]])
     chosen = samplings(points, settings, budgets, groups, lanes)
     cells: list[list[Cell]] = [[] for _ in lanes.files]
-    several = len({(own.structure, own.pooled) for own in settings.values()}) > KINDS
+    several = of_many_kinds(settings.values())
     for point in points:
         number, own, shape = point.number, settings[point.number], shapes[point.number]
         if point.policy == "age":
@@ -120,6 +120,11 @@ def lay_out(
             cell = Cell(number, own, budgets[number][i], one, shape, sampling, spares=spares)
             cells[i].append(cell)
     return Layout(cells, exact, {pair[0]: own for pair, own in stats.peaks.items()})
+
+
+def of_many_kinds(settings: Iterable[ReplaySettings]) -> bool:
+    """Return whether one kernel for all policies takes less time to compile than their own."""
+    return len({(own.structure, own.pooled) for own in settings}) > KINDS
 
 
 def _curves(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from engine.jobs.compile_ahead import begin_for_trials
 from engine.jobs.frame import open_job
 from engine.jobs.no_outputs import warn_of_no_outputs
 from engine.jobs.output_at import output_at
@@ -15,7 +16,7 @@ from engine.jobs.replay.run import run_replay
 from engine.jobs.sweep.advice import Advice, Check, advise
 from engine.jobs.sweep.advised import check_of, with_command
 from engine.jobs.sweep.by_lanes import Counted, GridPart, Sweeping, Swept, sweep_points
-from engine.jobs.sweep.layout import profile_given
+from engine.jobs.sweep.layout import of_many_kinds, profile_given
 from engine.jobs.sweep.report import sweep_report, write_sweep
 from engine.jobs.sweep.rows import Row, table_of
 from engine.options.cells import Grid, check_size, grid_of
@@ -79,6 +80,8 @@ def run_sweep(
         )
         for point in points
     }
+    if of_many_kinds(settings.values()):
+        begin_for_trials(archives, executor)
     each = replace(base, seed=grid.seeds[0])
     if base.bound is not None:
         shared = base.bound.seconds / len(grid.lanes)

@@ -123,8 +123,8 @@ class Beside:
 
     @property
     def is_busy(self) -> bool:
-        """Whether another process had better compile: one does, this one or one beside it."""
-        return self.most > 1 and (self._here > 0 or any(own.is_alive for own in self._all))
+        """Whether another process had better compile: this one does."""
+        return self.most > 1 and self._here > 0
 
     @contextmanager
     def here(self) -> Iterator[None]:

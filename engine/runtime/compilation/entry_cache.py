@@ -18,7 +18,7 @@ from engine.runtime.cache_folders import ANY_PROCESSOR, kernel_cache, shipped_ke
 from engine.runtime.compilation.beside import BESIDE, compile_kernel
 from engine.runtime.compilation.compilations import COMPILED
 from engine.runtime.compilation.locked import locked
-from engine.runtime.compilation.source import module_digest
+from engine.runtime.compilation.source import folder_of, module_digest
 
 CACHE, SHIPPED = kernel_cache(), shipped_kernels()
 """Folders, None where there is none."""
@@ -41,7 +41,7 @@ class _Locator:
     @property
     def folder(self) -> str:
         """Its name."""
-        return f"{self._function.__module__}-{self.get_source_stamp()}"
+        return folder_of(self._function.__module__)
 
     def get_source_stamp(self) -> str:
         """Return the mark of the state of the source."""

@@ -76,6 +76,11 @@ def module_digest(module: str) -> str:
     return digest.hexdigest()[:16]
 
 
+def folder_of(module: str) -> str:
+    """Return the name of the folder in which a module's kernels are kept."""
+    return f"{module}-{module_digest(module)}"
+
+
 def imported_by(module: str) -> set[str]:
     """Return the modules of ours that a module imports, directly or not, and itself."""
     found: set[str] = set()
