@@ -114,16 +114,29 @@ _PATIENCE = 1.0
 def undone_at_end(undo: Callable[[], None]) -> Iterator[None]:
     """Call `undo` when the block ends, or before, by `undo_unfinished`; then it is called twice.
 
-    Where the call is interrupted, `undo_unfinished` calls it again.
+    Where the call is interrupted, it is repeated; where that is, too, by `undo_unfinished`.
     """
     own = object()
     _UNDO[own] = undo
+
+    def end() -> None:
+        undo()
+        _UNDO.pop(own, None)
+
     try:
         yield
     finally:
         with _UNDOING:
-            undo()
-            del _UNDO[own]
+            in_full(end)
+
+
+def in_full(undo: Callable[[], None]) -> None:
+    """Call `undo`, again if it is interrupted: a notebook goes on after an interrupt."""
+    try:
+        undo()
+    except KeyboardInterrupt:
+        undo()
+        raise
 
 
 def undo_unfinished() -> None:

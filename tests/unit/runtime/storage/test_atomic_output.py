@@ -309,16 +309,18 @@ def test_a_process_that_ends_waits_for_what_is_being_undone(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("when", [0, 1])
-def test_what_is_being_undone_when_interrupted_is_undone_by_the_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: int
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_is_being_undone_when_interrupted_is_undone_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: int, times: int
 ) -> None:
+    """At once, as a notebook goes on; when interrupted twice, where the process ends."""
     rmtree, calls = shutil.rmtree, []
 
     def interrupted(folder: Path, ignore_errors: bool) -> None:
         calls.append(folder)
         if when:
             rmtree(folder / "parts", ignore_errors=True)
-        if len(calls) == 1:
+        if len(calls) <= times:
             raise KeyboardInterrupt
         rmtree(folder, ignore_errors)
 
@@ -327,6 +329,6 @@ def test_what_is_being_undone_when_interrupted_is_undone_by_the_process(
     (output.draft / "part").write_text("half")
     with pytest.raises(KeyboardInterrupt), undone_at_end(output.discard):
         pass
-    assert list(tmp_path.iterdir())
+    assert bool(list(tmp_path.iterdir())) == (times > 1)
     undo_unfinished()
     assert not list(tmp_path.iterdir())
