@@ -3,7 +3,7 @@
 Arrow computes nothing of views of text and bytes inside other types, nor of dictionaries of nulls.
 Polars has all of its text in views, also that of lists, structs and categories; pandas makes a
 dictionary of nulls of a categorical column without a value. Parquet has no decimals of negative
-scale.
+scale, and no runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def storable_type(kind: pa.DataType) -> pa.DataType:
     """Return the type with plain text and bytes in place of views, at any depth.
 
     Decimals of a negative scale, such as whole hundreds, are of scale 0. A dictionary without
-    values is a column of nulls.
+    values is a column of nulls, and runs of values are the values.
 
     Raises
     ------
@@ -36,6 +36,8 @@ def storable_type(kind: pa.DataType) -> pa.DataType:
     """
     if is_view(kind):
         return pa.string() if pt.is_string_view(kind) else pa.binary()
+    if pt.is_run_end_encoded(kind):
+        return storable_type(kind.value_type)
     if pt.is_decimal(kind) and kind.scale < 0:
         digits = kind.precision - kind.scale
         if digits > MOST_DIGITS:
@@ -95,6 +97,10 @@ def storable(table: pa.Table) -> pa.Table:
 def _plain(name: str, column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     if pt.is_null(kind):
         return pa.chunked_array([pa.nulls(len(column))])
+    if pt.is_run_end_encoded(column.type):
+        column = pc.run_end_decode(column)
+        if column.type == kind:
+            return column
     if pt.is_dictionary(kind):  # Arrow casts none
         parts = [
             pa.DictionaryArray.from_arrays(part.indices, part.dictionary.cast(kind.value_type))

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
@@ -90,6 +91,10 @@ def coded(own: pa.Table) -> pa.Table:
     return own.set_column(1, "item", own["item"].dictionary_encode())
 
 
+def in_runs(own: pa.Table) -> pa.Table:
+    return own.set_column(1, "item", pc.run_end_encode(own["item"]))
+
+
 FRAMES: dict[str, Callable[[pa.Table, Path], Any]] = {
     "table": lambda own, _: own,
     "batch": lambda own, _: own.combine_chunks().to_batches()[0],
@@ -97,6 +102,7 @@ FRAMES: dict[str, Callable[[pa.Table, Path], Any]] = {
     "dataset": lambda own, folder: ds.dataset(parquet(own, folder)),
     "scanner": lambda own, folder: ds.dataset(parquet(own, folder)).scanner(),
     "dictionary": lambda own, _: coded(own),
+    "run-end encoded": lambda own, _: in_runs(own),
     "path": parquet,
     "text": lambda own, folder: str(parquet(own, folder)),
     "pandas": lambda own, _: own.to_pandas(),
