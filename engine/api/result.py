@@ -24,6 +24,7 @@ from engine.facts.read import table_archive
 from engine.report.envelope import check_place, with_times
 from engine.report.shown import Request, Shown, print_in_words
 from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.storage.disk import in_full
 from engine.runtime.storage.listing import dataset, rejected_of
 from engine.runtime.storage.uris import Place
 
@@ -62,6 +63,12 @@ def _attributes(value: Any) -> Any:  # noqa: ANN401 - as above
     return [_attributes(own) for own in value] if isinstance(value, list) else value
 
 
+def _remove(folder: Path, process: int) -> None:
+    """Remove a folder of this process; one that was forked has a copy of what is here."""
+    if os.getpid() == process:
+        in_full(partial(shutil.rmtree, folder, ignore_errors=True))
+
+
 class Outputs:
     """The rows of a folder of Parquet files, read when they are asked for.
 
@@ -78,11 +85,18 @@ class Outputs:
             raise SpecError("count_only keeps no outputs, and out is where to keep them: give one")
         self.kinds: dict[str, pa.DataType] = {}
         self.times: dict[str, pa.DataType] = {}
-        if folder is None and not count_only:
+        self._temporary = folder is None and not count_only
+        if self._temporary:
             home = Path(tempfile.mkdtemp(prefix="winnow-"))
-            weakref.finalize(self, shutil.rmtree, home, ignore_errors=True)
+            weakref.finalize(self, _remove, home, os.getpid())
             folder = home / "out"
         self.place = folder
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Hold the rows themselves if their folder is temporary: it goes with the original."""
+        if self._temporary:
+            _ = self.table
+        return vars(self)
 
     @cached_property
     def table(self) -> pa.Table:
@@ -91,6 +105,8 @@ class Outputs:
 
     def reader(self) -> pa.RecordBatchReader:
         """Return the rows, batch by batch, in their order."""
+        if "table" in vars(self):
+            return self.table.to_reader()
         batches = self._rows().scanner().to_reader()
         schema = self._typed(batches.schema.empty_table()).schema
 
@@ -102,6 +118,8 @@ class Outputs:
 
     def first(self, rows: int) -> pa.Table:
         """Return the first rows."""
+        if "table" in vars(self):
+            return self.table.slice(0, rows)
         return self._typed(self._rows().head(rows))
 
     def rejected(self) -> dict[str, pa.Table]:
@@ -179,7 +197,7 @@ class Result:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the rows as a PyCapsule of an ``ArrowArrayStream``, read as they are consumed."""
-        if isinstance(self._rows, Outputs) and "table" not in vars(self._rows):
+        if isinstance(self._rows, Outputs):
             return self._rows.reader().__arrow_c_stream__(requested_schema)
         return self.outputs.__arrow_c_stream__(requested_schema)
 
