@@ -20,6 +20,7 @@ import pyarrow as pa
 from engine.api.refused import OF_ARROW, answered, no_table, type_of
 from engine.archives.rows import nulls_coded
 from engine.archives.storable import storable
+from engine.options.kinds import as_path
 from engine.options.option import Option, options_of
 from engine.runtime.errors import InputError, SpecError
 from engine.runtime.plugins import plugins
@@ -142,9 +143,11 @@ def in_arrow(frame: Frame, name: str) -> str | pa.Table:
     ------
     InputError
         If it is no frame, or Arrow cannot represent a column.
+    SpecError
+        If a path is empty.
     """
     if isinstance(frame, (str, os.PathLike)):
-        return os.fspath(frame)
+        return as_path(name, frame)
     try:
         return nulls_coded(storable(_table(frame, name))).replace_schema_metadata(None)
     except OF_ARROW as error:

@@ -70,6 +70,11 @@ def as_text(flag: str, value: Any) -> str:  # noqa: ANN401 - whatever an interfa
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
+def listed(value: Any) -> Any:  # noqa: ANN401 - whatever Python hands on
+    """Return an array or column of one dimension as a list, and anything else as it is."""
+    return list(value) if len(getattr(value, "shape", ())) == 1 else value
+
+
 def _in_utf8(flag: str, text: str) -> str:
     return in_utf8(f"{flag}:", text, SpecError, "write it in UTF-8")
 
@@ -95,6 +100,7 @@ class Values(Kind):
 
     def read(self, flag: str, value: Any) -> str:  # noqa: ANN401 - see Kind
         """Return the values with commas between."""
+        value = listed(value)
         several = isinstance(value, Sequence) and not isinstance(value, str)
         return ",".join(as_text(flag, own) for own in (value if several else [value]))
 
@@ -191,6 +197,7 @@ class Names(Kind):
                     f"{flag} is {value!r}, which names nothing: give a name, or several"
                 )
             return tuple(_in_utf8(flag, name) for name in names)
+        value = listed(value)
         if isinstance(value, Mapping) or not isinstance(value, Sequence):
             raise SpecError(f"{flag} is {value!r}; give a name, or several")
         return tuple(_in_utf8(flag, str(name)) for name in value)
@@ -213,6 +220,7 @@ class Items(Kind):
 
     def read(self, flag: str, value: Any) -> tuple[str, ...]:  # noqa: ANN401 - see Kind
         """Return the texts."""
+        value = listed(value)
         several = isinstance(value, Sequence) and not isinstance(value, str)
         return tuple(as_text(flag, own) for own in (value if several else [value]))
 

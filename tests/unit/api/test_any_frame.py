@@ -184,6 +184,7 @@ def test_a_pandas_index_that_only_numbers_rows_is_no_column() -> None:
     [
         (3, "left is a int, which is neither a path nor a frame"),
         ([1, 2], "left is a list, which is neither a path nor a frame"),
+        ("", "left is empty: give a path"),
         ({"a": LEFT}, r"left is a dict: .*winnow\.multijoin, .* winnow\.replay_streams"),
         (
             pd.DataFrame({"at": [1, "x"], "item": [1, 2]}),
@@ -192,7 +193,7 @@ def test_a_pandas_index_that_only_numbers_rows_is_no_column() -> None:
     ],
 )
 def test_what_is_no_frame_is_said(frame: Any, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+    with pytest.raises((InputError, SpecError), match=said):
         winnow.replay(frame, RIGHT, window={"a": 1}, **JOIN)  # type: ignore[arg-type]
 
 
@@ -697,3 +698,22 @@ def test_dictionaries_may_hold_nulls_and_differ_from_batch_to_batch(tmp_path: Pa
         assert found["left_row"] == expected["left_row"]
         assert found["left_k"].type == coded_rows["k"].type
         assert found["left_k"].cast(pa.string()) == expected["left_k"]
+
+
+def test_several_values_may_be_an_array_or_a_column() -> None:
+    grid: dict[str, Any] = {"memory": [2, 4], "policies": ["prob", "simp"], "seeds": [1]}
+    windows = [timedelta(seconds=30), timedelta(seconds=60)]
+
+    def recall(make: Callable[[Any], Any]) -> list[float]:
+        given = {name: make(own) for name, own in grid.items()} | {"windows": make(windows)}
+        found = winnow.sweep(LEFT, RIGHT, **JOIN, **given)
+        return found.outputs["recall"].to_pylist()  # type: ignore[no-any-return]
+
+    for make in (np.array, pd.Series, pl.Series):
+        assert recall(make) == recall(list)
+    names: Any = pd.Index(["item", "v"])
+    with pytest.raises(SpecError, match=r"(?s)^on is .*; give a name, or several"):
+        winnow.replay(LEFT, RIGHT, on=names.to_frame(), time="at", window="30s")
+    found = winnow.estimate(LEFT, RIGHT, on=names[:1], time="at", window="30s", seed=2,
+                            aggregates=np.array(["count", "sum(left.v)"]))  # fmt: skip
+    assert [*found.aggregates] == ["count", "sum(left.v)"]
