@@ -23,7 +23,7 @@ from engine.archives.source import open_archive
 from engine.facts.read import table_archive
 from engine.report.envelope import check_place, with_times
 from engine.report.shown import Request, Shown, print_in_words
-from engine.runtime.errors import SpecError, did_you_mean
+from engine.runtime.errors import InputError, SpecError, did_you_mean
 from engine.runtime.storage.disk import in_full
 from engine.runtime.storage.listing import dataset, rejected_of
 from engine.runtime.storage.uris import Place
@@ -129,7 +129,10 @@ class Outputs:
     def _rows(self) -> ds.Dataset:
         if self.place is None:
             raise SpecError("outputs were only counted: leave count_only out to have them")
-        return dataset(self.place)
+        try:
+            return dataset(self.place)
+        except FileNotFoundError:
+            raise InputError(f"outputs {self.place} are not there any more: run it again") from None
 
     def _typed(self, table: pa.Table) -> pa.Table:
         table = restored(table, self.kinds)

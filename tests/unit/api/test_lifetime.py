@@ -73,7 +73,7 @@ def test_a_copy_reads_from_the_folder_that_was_named(tmp_path: Path) -> None:
     found = pickle.dumps(TASKS["replay"](out=tmp_path / "out"))
     assert pickle.loads(found).outputs.num_rows == 4  # noqa: S301 - ours
     shutil.rmtree(tmp_path / "out")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(winnow.WinnowError, match=r"out are not there any more: run it again$"):
         _ = pickle.loads(found).outputs  # noqa: S301 - ours
 
 
