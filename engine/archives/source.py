@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -19,6 +20,7 @@ from engine.archives.readers import format_of
 from engine.archives.text_schemas import reconciled
 from engine.runtime.columns import first_repeated
 from engine.runtime.errors import InputError
+from engine.runtime.jit import Ints
 from engine.runtime.storage import reading
 from engine.runtime.storage.uris import Uri, source_of
 from engine.runtime.streams import SIDES
@@ -46,7 +48,7 @@ class ArchiveFile:
     changed : int or str
         `size`, `changed`: By which a changed file is noticed, as those of
         `engine.runtime.storage.reading.State`.
-    groups : tuple of (int, int)
+    groups : (n, 2) int64
         Rows and bytes of each row group of Parquet, none for text.
     """
 
@@ -54,7 +56,7 @@ class ArchiveFile:
     rows: int | None
     size: int
     changed: int | str
-    groups: tuple[tuple[int, int], ...] = ()
+    groups: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64), compare=False)
 
     @property
     def name(self) -> str:
@@ -183,10 +185,13 @@ def _archive(
     return Archive(where, side, kind, tuple(files), pa.schema([*stored, *folders]), folders)
 
 
-def group_sizes(footer: pq.FileMetaData) -> tuple[tuple[int, int], ...]:
-    """Return the rows and bytes of each row group."""
-    groups = map(footer.row_group, range(footer.num_row_groups))
-    return tuple((group.num_rows, group.total_byte_size) for group in groups)
+def group_sizes(footer: pq.FileMetaData) -> Ints:
+    """Return the rows and bytes of each row group: (n, 2) int64."""
+    found = np.zeros((footer.num_row_groups, 2), np.int64)
+    for i in range(len(found)):  # thousands of tuples would have Python collect garbage
+        group = footer.row_group(i)
+        found[i] = group.num_rows, group.total_byte_size
+    return found
 
 
 def _looked_at(path: str, side: str) -> tuple[ArchiveFile, pa.Schema]:

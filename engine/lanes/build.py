@@ -186,11 +186,11 @@ class Build:
             if source.path != source.origin:
                 with reading.parquet_file(source.path) as spooled:
                     sizes = group_sizes(spooled.metadata)
-            rows, size = (sum(own) for own in zip(*sizes, strict=True)) if sizes else (0, 0)
+            rows, size = sizes.sum(axis=0).tolist()
             fitting = fitting_rows(plan.split_rows, rows, size)
             least = min(least, fitting)
-            for chosen in row_group_runs([size for size, _ in sizes], fitting):
-                rows = sum(sizes[i][0] for i in chosen)
+            for chosen in row_group_runs(sizes[:, 0].tolist(), fitting):
+                rows = int(sizes[list(chosen), 0].sum())
                 parts.append(FileRows(*source, chosen, rows, first_row, file_first))
                 first_row += rows
         own = replace(plan, split_rows=least)

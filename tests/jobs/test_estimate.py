@@ -358,6 +358,7 @@ def test_progress_shows_the_interval_narrowing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.jobs.estimate.plan.SMALL", 100_000)
+    monkeypatch.setattr("engine.jobs.estimate.draw._TELLS", 0.0)
     told: list[str] = []
     winnow.estimate(
         **large(tmp_path), **JOIN, within="3%", progress=lambda stage, *_: told.append(stage)

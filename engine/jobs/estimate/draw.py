@@ -23,8 +23,8 @@ Told = Callable[["Round", int, int], None]
 """Called with a round as far as it got, the stretches joined for it, and how many are to be."""
 
 
-_TOLD = 12
-"""Times that a round tells how far it got, about."""
+_TELLS = 0.1
+"""Seconds until a round tells again how far it got."""
 
 
 class Round(NamedTuple):
@@ -128,14 +128,15 @@ class Joins:
         if not number and self.until is None:  # whoever interrupts it has some of both kinds
             todo = _alternately(chosen, places.certain.tolist())
         missing = [place for place in todo if place not in self.found]
-        whole, done = (number, draws, sizes, worth, chance), 0
+        whole, done, last = (number, draws, sizes, worth, chance), 0, time.perf_counter()
 
         def found(one: Any) -> None:  # noqa: ANN401 - of one kind, the plan's
-            nonlocal done
+            nonlocal done, last
             done += 1
             self.found[one.place] = one
-            if done % (1 + len(missing) // _TOLD) == 0 or done == len(missing):
+            if done == len(missing) or time.perf_counter() - last > _TELLS:
                 told(self._so_far(whole, places), done, len(missing))
+                last = time.perf_counter()
 
         sure = sum(place not in self.found for place in places.certain.tolist())
         least = 0 if number else sure + 1  # without those for certain there is no estimate

@@ -112,8 +112,8 @@ class StreamsRecipe(Recipe):
         ]
         if len(parts) < len(tuples) or not all(part.ts.size for part in parts):
             return NoOutputs(len(tuples))
-        streams = together(parts, self.predicate, self.names)
         payloads = [part.payload if self.columns(i) else None for i, part in enumerate(parts)]
+        streams = together(parts, self.predicate, self.names)
         return Combinations(self, streams, payloads, (first, last))
 
     def _read(
