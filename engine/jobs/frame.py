@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import NamedTuple
 
 from engine.archives.roles import Roles, check_roles, check_streams, stated_unit, zone_of
@@ -23,6 +21,7 @@ from engine.runtime.device_choice import ASKED_FOR_CPU, Wanted
 from engine.runtime.executors import Stages
 from engine.runtime.short_windows import warn_of_short_windows
 from engine.runtime.time_units import parse_instant, parse_window
+from engine.runtime.work import mapped
 
 ROWS_A_LANE = 2_000_000
 MOST_LANES = 256
@@ -94,10 +93,8 @@ def open_job(options: JobOptions) -> Archives:
     given = [(options.left, "left"), (options.right, "right")]
     if options.fact is not None:
         given.append((options.fact.path, "fact"))
-    with ThreadPoolExecutor(len(given)) as threads:  # a long footer takes milliseconds
-        here = [partial(copy_context().run, open_archive, *own) for own in given]
-        opened = [threads.submit(own) for own in here]
-        left, right, *fact = [own.result() for own in opened]
+    # a long footer takes milliseconds
+    left, right, *fact = mapped(lambda own: open_archive(*own), given, len(given))
     return checked(options, left, right, fact[0] if fact else None)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -31,7 +30,7 @@ from engine.runtime.storage.places import written
 from engine.runtime.storage.reading import bytes_at
 from engine.runtime.storage.uris import Place
 from engine.runtime.streams import SIDES
-from engine.runtime.work import as_here
+from engine.runtime.work import mapped
 from engine.value_model.summary import LaneSummariser, LaneSummary, SideSummary
 
 T = TypeVar("T")
@@ -181,12 +180,7 @@ def stats_of_lane(task: StatsTask) -> LaneStats:
         return own
 
     # summaries number the keys of both sides as they find them
-    at_once = min(task.threads, len(SIDES)) if not task.kinds else 1
-    if at_once == 1:
-        passes = [one_pass(side) for side in range(len(SIDES))]
-    else:
-        with ThreadPoolExecutor(at_once, **as_here()) as threads:
-            passes = list(threads.map(one_pass, range(len(SIDES))))
+    passes = mapped(one_pass, range(len(SIDES)), 1 if task.kinds else task.threads)
     if task.kinds:
         for side, stored in enumerate(streams):
             for ts, ids, importance in _again(side, stored, summariser, held):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -31,7 +30,7 @@ from engine.optimum.retained import OutputTotals, Realised, Retained, realised, 
 from engine.optimum.settings import Effort, Objective
 from engine.runtime.jit import Ints
 from engine.runtime.streams import LEFT, RIGHT, StreamBatch
-from engine.runtime.work import as_here
+from engine.runtime.work import mapped
 
 EXACT = 1e-12
 """Relative difference up to which two sums are one (contract, section 3)."""
@@ -229,12 +228,8 @@ def _by_prices(problem: _Problem) -> list[MemoryBound]:
             **limits._asdict(),
         )  # fmt: skip
         certified.append((intervals, certificate))
-    with ThreadPoolExecutor(len(memories), **as_here()) as pool:
-        return list(
-            pool.map(
-                lambda one, memory: _flowed(one, memory, settings, deadline), certified, memories
-            )
-        )
+    both = list(zip(certified, memories, strict=True))
+    return mapped(lambda own: _flowed(*own, settings, deadline), both, len(both))
 
 
 def _intervals(problem: _Problem, sides: Sides) -> Intervals:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from contextvars import copy_context
+from functools import partial
+from typing import Any, TypeVar
+
+P = TypeVar("P")
+T = TypeVar("T")
 
 Listener = Callable[[int, str], None]
 """Called with tuples that a task has gone through, or with how its answer stands, else ""."""
@@ -130,6 +136,16 @@ def as_here() -> dict[str, Any]:
     """Return how `ThreadPoolExecutor` makes threads that do this thread's work."""
     stop = getattr(_HERE, "stop", None)
     return {} if stop is None else {"initializer": wanted_until, "initargs": (stop,)}
+
+
+def mapped(work: Callable[[P], T], items: Sequence[P], threads: int) -> list[T]:
+    """Return what `work` returns of each item: one by one, or of several at once by threads."""
+    at_once = min(threads, len(items))
+    if at_once < 2:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(at_once, **as_here()) as pool:
+        begun = [pool.submit(partial(copy_context().run, work, item)) for item in items]
+        return [own.result() for own in begun]
 
 
 class Bar:

@@ -29,7 +29,7 @@ from engine.lanes.placing import Group, distinct_groups
 from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams, Windows
 from engine.runtime.jit import FOREVER, Ints
-from engine.runtime.work import rows_done
+from engine.runtime.work import mapped, rows_done
 
 
 class Share(NamedTuple):
@@ -91,7 +91,7 @@ class Read(NamedTuple):
 
 def read_streams(
     sources: Sequence[StreamSource], predicate: Predicate, columns: JoinColumns, windows: Windows,
-    *, payload: bool, rejected: bool, share: Share = WHOLE,
+    *, payload: bool, rejected: bool, share: Share = WHOLE, threads: int = 1,
 ) -> Read:  # fmt: skip
     """Read the streams of a join, in arrival order.
 
@@ -105,17 +105,21 @@ def read_streams(
         Whether to keep every column, and the rows that are no tuples.
     share : Share
         What is wanted; by default all.
+    threads : int
+        Streams that are read at once.
 
     Raises
     ------
     InputError
         If a file cannot be read. Memory: O(tuples of the share and of a window before it).
     """
-    found = []
-    for stream, source in enumerate(sources):
+
+    def one(stream: int) -> tuple[Tuples, StreamCounts, pa.Table | None, FaultTally]:
         window = 0 if windows.by_rows[stream] else int(windows.size[stream])
-        reader = StreamReader(source, predicate, columns, share, window)
-        found.append(reader.read(payload=payload, rejected=rejected))
+        reader = StreamReader(sources[stream], predicate, columns, share, window)
+        return reader.read(payload=payload, rejected=rejected)
+
+    found = mapped(one, range(len(sources)), threads)
     names = [own.archive.side for own in sources]
     tuples, counts, aside, faults = (list(own) for own in zip(*found, strict=True))
     found.clear()  # what it holds is used up as it is put together

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ import pyarrow as pa
 from engine.archives.families import plain_type
 from engine.archives.normalise import FaultTally
 from engine.device.together import JoinsTogether
+from engine.exact.checks import thread_count
 from engine.jobs.bound.found import Bounds
 from engine.jobs.exact.counting import Tally
 from engine.jobs.multijoin.forecasts import exact_join, forecast_exact, proposals_of
@@ -32,7 +32,7 @@ from engine.multiway.exact.tiles import MakePropose
 from engine.multiway.loops.method import LoopsSettings
 from engine.multiway.loops.run import LoopsCounters, LoopsRun
 from engine.options.multijoin import AUTO
-from engine.runtime.work import as_here
+from engine.runtime.work import mapped
 from gpu_kernels.combine import neumaier
 from gpu_kernels.devices import Choice
 
@@ -111,7 +111,7 @@ def join_streams(task: MultiJoinTask) -> MultiJoinResult:
     read = read_streams(
         task.sources, options.predicate, task.columns, task.windows, share=task.share,
         payload=kept and options.columns == "all",
-        rejected=kept and options.bad_rows == "quarantine",
+        rejected=kept and options.bad_rows == "quarantine", threads=thread_count(task.threads),
     )  # fmt: skip
     clock.spent("read")
     none: list[str | None] = [None] * len(read.counts)
@@ -252,8 +252,7 @@ def _harvest_together(
             finally:
                 joins.left()
 
-        with ThreadPoolExecutor(len(some), **as_here()) as pool:
-            found += pool.map(one, range(len(some)))
+        found += mapped(one, range(len(some)), len(some))
     clock.spent("join")
     return found
 
