@@ -14,13 +14,17 @@ import pyarrow as pa
 import pytest
 from multijoin_cases import CASES, joined
 from multiway_cases import PREDICATES, random_streams, values
+from options_given import multijoin_options
 
 from engine.jobs.multijoin import forecasts, outlook, written
 from engine.jobs.multijoin.harvested import within
 from engine.jobs.multijoin.outlook import Expected, Way, stretch_of
 from engine.jobs.multijoin.read import Lane
+from engine.jobs.multijoin.run import run_multijoin
 from engine.jobs.output import PartWriter
+from engine.multiway.exact.forecast import Forecast
 from engine.runtime.compilation.compilations import COMPILED
+from engine.runtime.executors import SerialExecutor, ThreadExecutor
 
 SHED: dict[str, Any] = {"throttle": 0.5, "basic_window": 2, "adapt_every": 5, "window": 3}
 
@@ -208,6 +212,22 @@ def test_an_exact_join_is_forecast_and_the_rows_are_as_before(
     assert done.rows == short.rows
     (told,) = (own.getMessage() for own in caplog.records)
     assert re.fullmatch(r"winnow: this join is expected to take .* s here, .* outputs", told)
+
+
+def test_slices_that_are_joined_at_once_take_a_part_of_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases.write(tmp_path, cases.streams(4, 60))
+    monkeypatch.setattr(forecasts, "_FEW", 0)
+    monkeypatch.setattr(forecasts, "forecast", lambda *_: Forecast(30.0, 1.0))
+    named = {name: tmp_path / f"{name}.parquet" for name in cases.NAMES}
+    given: Any = {"predicate": "band:v:1", "time": "t", "window": 0, "slices": 6}
+    options = multijoin_options(named, None, given)
+    serial, threaded = (
+        run_multijoin(options, own).content["expected"]["seconds"]
+        for own in (SerialExecutor(), ThreadExecutor(3))
+    )
+    assert threaded == pytest.approx(serial / 3)
 
 
 @pytest.mark.parametrize(("lanes", "tried"), [({}, False), ({"partition_by": "k"}, True)])

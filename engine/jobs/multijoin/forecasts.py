@@ -89,10 +89,10 @@ def forecast_exact(
     if options.predicate.transitive and not written:
         return None
     join = exact_join(task, lane, proposals_of(task, lane))
-    found = _tried(task, lane, join, schema) if written else _compiled(join, None)
+    found = _tried(task, lane, join, schema, times) if written else _compiled(join, None, times)
     if found is None:
         return None
-    found = Forecast(found.seconds * times, found.outputs * times)
+    found = Forecast(found.seconds * times / task.beside, found.outputs * times)
     counted = options.approximate and options.reference == "exact"
     level = logging.WARNING if found.seconds >= LONG and (plain or counted) else logging.INFO
     _log.log(level, "winnow: %s", line_of(found, plain=plain, counted=counted))
@@ -119,7 +119,9 @@ def most_combinations(streams: MultiStreams, windows: Windows) -> float:
     return float(sum(sizes[i] * np.delete(inside, i).prod() for i in range(sizes.size)))
 
 
-def _tried(task: MultiJoinTask, lane: Lane, join: ExactJoin, schema: pa.Schema) -> Forecast | None:
+def _tried(
+    task: MultiJoinTask, lane: Lane, join: ExactJoin, schema: pa.Schema, times: float
+) -> Forecast | None:
     """Return what is expected of a join that writes its outputs, once they are found."""
     held: list[Part] = []
 
@@ -132,7 +134,7 @@ def _tried(task: MultiJoinTask, lane: Lane, join: ExactJoin, schema: pa.Schema) 
         return outputs
 
     weighed_chunk(join.streams, 0, np.zeros((0, join.streams.number), np.int64))  # it is loaded
-    found = _compiled(join, work)
+    found = _compiled(join, work, times)
     if found is None or not held:
         return found
     members, ts, importance = (np.concatenate(own) for own in zip(*held, strict=True))
@@ -147,12 +149,17 @@ def _tried(task: MultiJoinTask, lane: Lane, join: ExactJoin, schema: pa.Schema) 
     return found._replace(seconds=found.seconds + each * found.outputs)
 
 
-def _compiled(join: ExactJoin, work: Callable[[SlicePart], int] | None) -> Forecast | None:
-    """Return what is expected of a join that is compiled, None of one that need not be."""
+def _compiled(
+    join: ExactJoin, work: Callable[[SlicePart], int] | None, times: float
+) -> Forecast | None:
+    """Return what is expected of a join that is compiled, None of one that need not be.
+
+    It is a part of what is joined, which takes so many times as long.
+    """
     measure = partial(forecast, join, work)
     if not COMPILED.always:
         first = measure()
-        if first is None or first.seconds < _INTERPRETED:
+        if first is None or first.seconds * times < _INTERPRETED:
             return None
     return compiled_first(measure)
 

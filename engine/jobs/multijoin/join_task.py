@@ -63,6 +63,8 @@ class MultiJoinTask:
     """Comparisons a second of each of the share's lanes; none: they have no capacity, or all of
     it."""
     threads: int | None = None
+    beside: int = 1
+    """Tasks that run at once, this one included."""
     draft: Place | None = None
     """Folder for the part of the dataset; None to count only."""
     tried: bool = True

@@ -97,8 +97,12 @@ def _tasks(whole: MultiJoinTask, executor: Executor, stages: Stages) -> list[Mul
     else:
         number = share_count(options.slices, executor.slots, rows)
         shares = shares_of(times, whole.windows, options.predicate, number)
-    threads = threads_of(executor, len(shares))
-    return [replace(whole, share=share, threads=threads) for share in shares]
+    own = replace(
+        whole,
+        threads=threads_of(executor, len(shares)),
+        beside=min(len(shares), executor.slots or executor.threads),
+    )
+    return [replace(own, share=share) for share in shares]
 
 
 def _rows(tasks: Sequence[MultiJoinTask]) -> list[int]:

@@ -142,13 +142,17 @@ def _try(
     nothing = [(begin, begin) for begin in begins]
     some = [(begin, begin + size) for begin, size in zip(begins, sizes, strict=True)]
     before, part = (numbered(streams, join.windows, place.ts, own) for own in (nothing, some))
+    # threads that join other slices may be in the way
+    clock = time.thread_time if join.is_alone else time.perf_counter
     if known is None:
-        known = _seconds(work, before)[0]
-    seconds, outputs = _seconds(work, part)
+        known = _seconds(work, before, clock)[0]
+    seconds, outputs = _seconds(work, part, clock)
     return _Tried(known, seconds, sum(sizes), outputs)
 
 
-def _seconds(work: Callable[[SlicePart], int], part: SlicePart) -> tuple[float, int]:
-    begun = time.perf_counter()
+def _seconds(
+    work: Callable[[SlicePart], int], part: SlicePart, clock: Callable[[], float]
+) -> tuple[float, int]:
+    begun = clock()
     outputs = work(part)
-    return time.perf_counter() - begun, outputs
+    return clock() - begun, outputs

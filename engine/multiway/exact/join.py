@@ -199,7 +199,12 @@ class ExactJoin:
     @property
     def multiplies(self) -> bool:
         """Whether matches are found by products of matrices, and little else takes time."""
-        return self._plan == layout.TILES and not self._clique
+        return not self.is_alone and not self._clique
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether a thread finds matches without others, which multiply matrices."""
+        return self._plan != layout.TILES
 
     def counted(self, part: SlicePart) -> int:
         """Return how many outputs a part of the join has."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import time
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from multiway_cases import PREDICATES, random_streams
@@ -49,6 +53,18 @@ def test_few_tuples_tell_how_many_outputs_there_are(monkeypatch: pytest.MonkeyPa
     assert 0.8 < np.mean(off) < 1.25
     assert max(off) < 4
     assert min(off) > 0.25
+
+
+def test_what_a_thread_waits_for_is_not_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads that join other slices at the same time make a trial of microseconds wait."""
+    hours = itertools.count(step=3600.0)
+    clocks = SimpleNamespace(perf_counter=lambda: next(hours), thread_time=time.thread_time)
+    monkeypatch.setattr(forecasting, "time", clocks)
+    found = forecast(
+        ExactJoin(random_streams(5, (40, 25, 30), "band"), windows_of([9] * 3), PREDICATES["band"])
+    )
+    assert found is not None
+    assert found.seconds < 3600
 
 
 def test_nothing_is_expected_of_nothing() -> None:
