@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -128,7 +129,7 @@ class Part(NamedTuple):
     file_first: int
     """Position of the file's first row in the archive."""
     left_out: GroupTimes | None = None
-    """Of a row group that was not read, whose rows `table` lacks."""
+    """Of a row group or a file that was not read, whose rows `table` lacks."""
 
 
 class Choice(NamedTuple):
@@ -140,6 +141,8 @@ class Choice(NamedTuple):
     wanted: Wanted
     """Whether to read a group, given its times. Groups of which `group_times` knows nothing
     are always read, and so are tables in memory."""
+    files: Mapping[str, GroupTimes] = MappingProxyType({})
+    """By path, of files all of whose groups are known: they are opened only if that is wanted."""
 
 
 class Rows:
@@ -224,6 +227,11 @@ class Rows:
         alone = any(_nests_dictionary(self.schema.field(name).type) for name in wanted)
         for found, (path, origin, name) in zip(self.archive.files, self._files, strict=True):
             start = first
+            whole = None if choice is None else choice.files.get(found.path)
+            if choice is not None and whole is not None and not choice.wanted(whole):
+                yield Part(none, name, first, start, whole)
+                first += whole.rows
+                continue
             try:
                 apart = alone or isinstance(path, Uri)  # of which all that is asked for is fetched
                 with reading.parquet_file(path, pre_buffer=False) as file:

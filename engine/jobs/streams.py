@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from operator import mul
+from types import MappingProxyType
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from engine.archives.families import not_in_parquet
 from engine.archives.roles import Roles, zone_of
-from engine.archives.rows import Rows
+from engine.archives.rows import GroupTimes, Rows
 from engine.archives.source import Archive, check_unchanged, open_archive
 from engine.facts.read import table_archive
 from engine.runtime.errors import InputError, SpecError
@@ -45,6 +46,8 @@ class StreamSource(NamedTuple):
     """Those of a multi-way join's predicate."""
     numbers: Ints | None = None
     """(n,) int64. Numbers of a table's rows; None: their positions."""
+    files: Mapping[str, GroupTimes] = MappingProxyType({})
+    """See `engine.archives.rows.Choice`."""
 
     @property
     def zone(self) -> str | None:

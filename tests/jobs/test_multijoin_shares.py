@@ -26,6 +26,7 @@ from engine.multiway.predicate import Predicate
 from engine.multiway.streams import windows_of
 from engine.runtime.executors import SerialExecutor
 from engine.runtime.jit import FOREVER
+from engine.runtime.storage import reading
 
 BAND = Predicate("band", ("v",), 1.0)
 EQUI = Predicate("equi", ("k",))
@@ -100,12 +101,12 @@ def test_long_archives_are_cut_by_themselves(
 
 def cut_here(folder: Path, predicate: Predicate = BAND, window: int = 10) -> int:
     """Return into how many slices this process cuts a join of the streams of a folder."""
-    sources = [
+    sources = tuple(
         StreamSource(open_archive(str(folder / f"{one}.parquet"), one), None, Roles((), "t"))
         for one in NAMES
-    ]
+    )
     times = times_of(sources, JoinColumns("tick", False, (), ()))
-    return len(slices_here(sources, "tick", times, windows_of([window] * 3), predicate))
+    return len(slices_here(sources, "tick", times, windows_of([window] * 3), predicate)[0])
 
 
 def test_archives_are_cut_where_slices_read_little_again(
@@ -120,6 +121,43 @@ def test_archives_are_cut_where_slices_read_little_again(
     assert cut_here(tmp_path, Predicate("cosine", ("v",), 0.5), 1) == 1
     monkeypatch.setattr(shares, "HERE", 1501)
     assert cut_here(tmp_path, window=1) == 1
+
+
+def test_long_row_groups_are_not_read_for_each_of_many_slices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shares, "HERE", 30)
+    tables = dict.fromkeys(NAMES, pa.table({"t": range(1000), "v": np.zeros(1000)}))
+    cases.write(tmp_path, tables, row_group_size=500)
+    assert cut_here(tmp_path, window=0) == 4  # two or three read each group
+    cases.write(tmp_path, tables, row_group_size=1000)
+    assert cut_here(tmp_path, window=0) == 2
+
+
+def test_slices_do_not_open_files_of_other_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = {one: table.sort_by("t") for one, table in streams(5, 60).items()}
+    for one, table in tables.items():
+        (tmp_path / f"{one}.parquet").mkdir()
+        for at in range(12):
+            part = table.slice(5 * at, 5)
+            pq.write_table(part, tmp_path / f"{one}.parquet" / f"{at:02d}.parquet")
+    whole = joined(tmp_path, CASES["band"])
+    monkeypatch.setattr(shares, "HERE", 30)
+    monkeypatch.setattr(shares, "_AGAIN", 9.0)
+    opened, true = [], reading.parquet_file
+
+    def noted(path: str, **more: Any) -> Any:
+        opened.append(path)
+        return true(path, **more)
+
+    monkeypatch.setattr(reading, "parquet_file", noted)
+    cut = joined(tmp_path, CASES["band"])
+    assert len(opened) < 36 * 5  # the times of each, and of each slice some
+    assert cut.rows == whole.rows == expected(tables, CASES["band"])
+    assert cases.without_runs(cut.report) == cases.without_runs(whole.report)
+    assert cut.report["slices"] == 6
 
 
 @pytest.mark.parametrize("how", ["out of order", "without statistics"])

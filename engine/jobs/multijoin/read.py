@@ -161,7 +161,7 @@ class StreamReader:
     ) -> tuple[Tuples, StreamCounts, pa.Table | None, FaultTally]:
         """Return the tuples, what became of the rows, those set aside, and their faults."""
         source, roles = self._source, self._source.roles
-        choice = Choice(roles.time, self._columns.unit, self._overlaps)
+        choice = Choice(roles.time, self._columns.unit, self._overlaps, source.files)
         with rows_of(source, roles, source.columns) as archive:
             names = list(dict.fromkeys((*roles.columns, *source.columns)))
             names = list(archive.schema.names) if payload or rejected else names
@@ -183,7 +183,10 @@ class StreamReader:
         return group.high >= self._first and group.low < self._share.end
 
     def _arrive(self, part: Part) -> None:
-        """Note whether row groups that are not read are in order of time."""
+        """Note whether row groups that are not read are in order of time.
+
+        Those of one file that is not read are for the slices that read it.
+        """
         if part.left_out is not None:
             self._in_order &= part.left_out.low >= self._last
             self._last = max(self._last, part.left_out.high)

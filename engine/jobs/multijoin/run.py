@@ -91,9 +91,10 @@ def _tasks(whole: MultiJoinTask, executor: Executor, stages: Stages) -> list[Mul
     elif options.approximate or options.loops.method != AUTO:
         return [whole]
     elif options.slices is None and not executor.slots:
-        shares = slices_here(
+        shares, sources = slices_here(
             whole.sources, whole.columns.unit, times, whole.windows, options.predicate
         )
+        whole = replace(whole, sources=sources)
     else:
         number = share_count(options.slices, executor.slots, rows)
         shares = shares_of(times, whole.windows, options.predicate, number)

@@ -17,7 +17,7 @@ import numpy as np
 from engine.archives.normalise import normalise
 from engine.archives.roles import JoinColumns, Roles
 from engine.archives.rows import Choice, GroupTimes
-from engine.archives.stretches import row_groups
+from engine.archives.stretches import RowGroups, row_groups
 from engine.jobs.multijoin.read import Share
 from engine.jobs.streams import StreamSource, rows_of
 from engine.multiway.harvest.settings import HarvestSettings
@@ -37,6 +37,8 @@ HERE = 2_000_000
 """Tuples of a slice that this process joins, at least: they take some 200 MB meanwhile."""
 _AGAIN = 0.1
 """Of all tuples: at most so many are read twice by slices that nobody asked for."""
+_READ = 3
+"""Times that such slices read a row, on average and at most: they read row groups whole."""
 LESSONS = 10
 """Adaptation intervals before a slice of a harvested join."""
 
@@ -102,12 +104,14 @@ def slices_of(sample: Ints, number: int, lead: int | None = None) -> list[Share]
 
 
 def slices_here(
-    sources: Sequence[StreamSource], unit: str, sample: Ints, windows: Windows, predicate: Predicate
-) -> list[Share]:
+    sources: tuple[StreamSource, ...], unit: str, sample: Ints, windows: Windows,
+    predicate: Predicate,
+) -> tuple[list[Share], tuple[StreamSource, ...]]:  # fmt: skip
     """Return slices of time for the cores of this process; one share where slices would not pay.
 
     They are read side by side, and only what a few of them need is in memory. The archives must
-    tell by their footers what is in a slice, and dense vectors use all cores as they are.
+    tell by their footers what is in a slice, and dense vectors use all cores as they are. The
+    sources come with what is known of their files.
 
     Parameters
     ----------
@@ -119,15 +123,43 @@ def slices_here(
     number = sum(file.rows or 0 for own in sources for file in own.archive.files) // HERE
     wanted = number > 1 and not (windows.by_rows.any() or predicate.dense)
     if not wanted or sample.size == 0 or any(own.table is not None for own in sources):
-        return [Share()]
+        return [Share()], sources
     try:
-        for own in sources:
-            row_groups(own.archive, own.roles.time, unit, (), ())
+        groups = [row_groups(own.archive, own.roles.time, unit, (), ()) for own in sources]
     except NoStretchesError:
-        return [Share()]
+        return [Share()], sources
     found = slices_of(sample, number)
     again = _before(sample, [share.begin for share in found[1:]], windows) / sample.size
-    return found if again <= _AGAIN else slices_of(sample, max(1, int(number * _AGAIN / again)))
+    if again > _AGAIN:
+        found = slices_of(sample, max(1, int(number * _AGAIN / again)))
+    rows = sum(int(own.rows.sum()) for own in groups)
+    while len(found) > 1 and _read(groups, found, windows) > _READ * rows:
+        found = slices_of(sample, len(found) // 2)
+    return found, tuple(map(_with_files, sources, groups))
+
+
+def _read(groups: Sequence[RowGroups], shares: Sequence[Share], windows: Windows) -> int:
+    """Return how many rows slices read, of all streams: row groups are read whole."""
+    cuts, total = np.array([share.begin for share in shares[1:]], np.int64), 0
+    for own, window in zip(groups, windows.size.tolist(), strict=True):
+        first = np.searchsorted(cuts, own.low, "right")
+        last = np.searchsorted(cuts, own.high + window, "right")
+        total += int((own.rows * (last - first + 1)).sum())
+    return total
+
+
+def _with_files(source: StreamSource, groups: RowGroups) -> StreamSource:
+    first = np.flatnonzero(np.diff(groups.file, prepend=-1))
+    if not first.size:
+        return source
+    times = zip(
+        np.add.reduceat(groups.rows, first).tolist(),
+        np.minimum.reduceat(groups.low, first).tolist(),
+        np.maximum.reduceat(groups.high, first).tolist(),
+        strict=True,
+    )
+    paths = (source.archive.files[at].path for at in groups.file[first].tolist())
+    return source._replace(files=dict(zip(paths, map(GroupTimes._make, times), strict=True)))
 
 
 def lead_in(windows: Windows, settings: HarvestSettings) -> int:
