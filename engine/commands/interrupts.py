@@ -42,9 +42,11 @@ def _interrupt(number: int, _: object) -> NoReturn:
 
 
 def end(said: str) -> NoReturn:
-    """Undo what is unfinished, tell, and end the process with its threads."""
+    """Undo what is unfinished, tell, and end the process with its threads and those beside it."""
     _ENDING.acquire()  # once, by whichever thread is first
     undo_unfinished()
+    if compiling := sys.modules.get("engine.runtime.compilation.beside"):
+        compiling.BESIDE.stop()
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     with suppress(OSError):

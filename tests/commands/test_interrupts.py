@@ -59,6 +59,17 @@ interrupts.GRACE = {grace}
 stuck = SimpleNamespace(COMMAND=Command("stuck", "is", ()), run=run)
 sys.exit(main(None, commands={{"stuck": stuck}}))
 """
+BESIDE_IT = """
+import os, threading, time
+
+from engine.commands.interrupts import end
+from engine.runtime.compilation.beside import BESIDE
+
+BESIDE.most = 2
+print(BESIDE.call(os.getpid))
+threading.Thread(target=BESIDE.call, args=(time.sleep, 60.0), daemon=True).start()
+end("winnow")
+"""
 THREADS = "list(ThreadExecutor(2).map(work, [1, 2, 3]))"
 HERE = "work(0)"
 COMPILING = "winnow stuck: compiling kernels that no run has needed so far\n"
@@ -153,6 +164,15 @@ def test_a_command_that_is_being_loaded_ends_at_once(tmp_path: Path, name: str) 
     assert re.fullmatch("winnow( policies)?: stopped; nothing is left half-written\n", said)
     assert command.returncode == 130
     assert took < LONG / 3
+
+
+def test_a_process_that_compiles_ends_with_the_command() -> None:
+    done = subprocess.run(  # noqa: S603 - ours
+        [sys.executable, "-c", BESIDE_IT], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == 130, done.stderr
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(done.stdout), 0)
 
 
 def test_what_ends_by_itself_is_not_stopped(tmp_path: Path) -> None:
