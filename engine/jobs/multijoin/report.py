@@ -86,7 +86,7 @@ def report_content(
         "expected": None if first.exact_forecast is None else first.exact_forecast._asdict(),
         **envelope(
             stages,
-            rate=per_second(sum(joined.values()), stages.get("join", 0.0)),
+            rate=per_second(sum(joined.values()), stages.get("join", 0.0) / task.beside),
             device=device,
             seed=options.seed,
             out=options.out,
