@@ -72,7 +72,9 @@ def as_text(flag: str, value: Any) -> str:  # noqa: ANN401 - whatever an interfa
 
 def listed(value: Any) -> Any:  # noqa: ANN401 - whatever Python hands on
     """Return an array or column of one dimension as a list, and anything else as it is."""
-    return list(value) if len(getattr(value, "shape", ())) == 1 else value
+    if hasattr(value, "shape"):
+        return list(value) if len(value.shape) == 1 else value
+    return value.to_pylist() if hasattr(value, "to_pylist") else value  # of Arrow
 
 
 def _in_utf8(flag: str, text: str) -> str:

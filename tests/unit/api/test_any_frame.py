@@ -709,7 +709,7 @@ def test_several_values_may_be_an_array_or_a_column() -> None:
         found = winnow.sweep(LEFT, RIGHT, **JOIN, **given)
         return found.outputs["recall"].to_pylist()  # type: ignore[no-any-return]
 
-    for make in (np.array, pd.Series, pl.Series):
+    for make in (np.array, pd.Series, pl.Series, pa.array, lambda own: pa.chunked_array([own])):
         assert recall(make) == recall(list)
     names: Any = pd.Index(["item", "v"])
     with pytest.raises(SpecError, match=r"(?s)^on is .*; give a name, or several"):
