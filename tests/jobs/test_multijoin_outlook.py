@@ -229,7 +229,7 @@ def test_slices_that_are_joined_at_once_take_a_part_of_the_time(
     assert threaded["expected"]["seconds"] == pytest.approx(serial["expected"]["seconds"] / 3)
     for own, at_once in ((serial, 1), (threaded, 3)):
         rate = sum(own["joined"].values()) * at_once / own["seconds"]["join"]
-        assert own["tuples_per_second"] == pytest.approx(rate, rel=1e-3)
+        assert own["tuples_per_second"] == pytest.approx(rate, rel=0.1)
 
 
 @pytest.mark.parametrize(("lanes", "tried"), [({}, False), ({"partition_by": "k"}, True)])
