@@ -166,6 +166,8 @@ class Rows:
     ----------
     schema : pyarrow.Schema
         Of every part.
+    unopened : set of str
+        Paths of the files that a choice has left out.
 
     Raises
     ------
@@ -180,6 +182,7 @@ class Rows:
         self.archive, self._table = archive, table
         self._files = [(file.path, file.path, file.name) for file in archive.files]
         self._changed: dict[str, pa.DataType] = {}
+        self.unopened: set[str] = set()
         if archive.copied:
             self._spool(tuple(dict.fromkeys(lenient)), tuple(free), folder)
         kinds = {field.name: field.type for field in archive.schema}
@@ -229,6 +232,7 @@ class Rows:
             start = first
             whole = None if choice is None else choice.files.get(found.path)
             if choice is not None and whole is not None and not choice.wanted(whole):
+                self.unopened.add(found.path)
                 yield Part(none, name, first, start, whole)
                 first += whole.rows
                 continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -262,11 +262,15 @@ def _check_same(paths: Sequence[str], schemas: Sequence[pa.Schema], side: str) -
                 )
 
 
-def check_unchanged(archives: Iterable[Archive]) -> None:
-    """Raise `InputError` if a file is not what it was when its archive was opened."""
+def check_unchanged(archives: Iterable[Archive], unopened: Collection[str] = ()) -> None:
+    """Raise `InputError` if a file is not what it was when its archive was opened.
+
+    Those of some paths have not been read.
+    """
     for archive in archives:
-        states = reading.each(reading.state_or_none, [file.path for file in archive.files])
-        for file, state in zip(archive.files, states, strict=True):
+        files = [file for file in archive.files if file.path not in unopened]
+        states = reading.each(reading.state_or_none, [file.path for file in files])
+        for file, state in zip(files, states, strict=True):
             if state is None or state.changed != file.changed or state.size != file.size:
                 raise _changed(file.path, archive.side, state)
 

@@ -90,8 +90,9 @@ def rows_of(
     used = {*roles.columns, *more}
     free = [name for name in source.archive.schema.names if name not in used]
     with scratch_folder() as folder:
-        yield Rows(source.archive, lenient, folder, source.table, free)
-        check_unchanged([source.archive])
+        rows = Rows(source.archive, lenient, folder, source.table, free)
+        yield rows
+        check_unchanged([source.archive], rows.unopened)
 
 
 def output_schema(
