@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Protocol, TypeVar
@@ -16,6 +17,7 @@ from engine.facts.links import Links
 from engine.jobs.exact.key_totals import Remapped
 from engine.jobs.output import IDS, id_columns
 from engine.jobs.part import PayloadWindow
+from engine.jobs.pieces import bytes_a_row, in_pieces
 from engine.lanes.profile import LaneProfile, SideProfile
 from engine.lanes.reader import LaneBatch, united_batches
 from engine.options.budget import Amounts, split_budget
@@ -192,6 +194,11 @@ class Payload(Protocol):
         """Add a batch's rows."""
         ...
 
+    @property
+    def width(self) -> float:
+        """Mean bytes of a row."""
+        ...
+
     def take(self, seq: NDArray[np.int64]) -> pa.Table:
         """Return rows by their arrival numbers, in that order."""
         ...
@@ -222,18 +229,28 @@ class Joined:
         if plan.payload:
             for side, window in enumerate(self._held):
                 window.push((batch.left, batch.right)[side].ts, _handed_on(batch, side))
+        width = sum((window.width for window in self._held), 0.0)
+        if plan.facts is not None and plan.facts.payload is not None:
+            width += bytes_a_row([plan.facts.payload])
         for out in self._replay.push(left, ids[0], right, ids[1], keys.size):
-            columns = dict(zip(IDS.names, id_columns(out).columns, strict=True))
-            if plan.facts is not None:
-                columns = _with_facts(columns, plan.facts, out)
-            if plan.payload:
-                for window, seq in zip(self._held, (out.left_seq, out.right_seq), strict=True):
-                    taken = window.take(seq)
-                    columns |= dict(zip(taken.column_names, taken.columns, strict=True))
-            if plan.facts is not None and plan.facts.payload is not None:
-                taken = plan.facts.payload.take(pa.array(out.fact))
+            for batches in in_pieces(out.ts.size, width, partial(self._batches, out)):
+                yield from batches
+
+    def _batches(self, out: Outputs, rows: slice) -> list[pa.RecordBatch]:
+        """Return some output tuples."""
+        plan, out = self._plan, Outputs._make(own[rows] for own in out)
+        columns = dict(zip(IDS.names, id_columns(out).columns, strict=True))
+        if plan.facts is not None:
+            columns = _with_facts(columns, plan.facts, out)
+        if plan.payload:
+            for window, seq in zip(self._held, (out.left_seq, out.right_seq), strict=True):
+                taken = window.take(seq)
                 columns |= dict(zip(taken.column_names, taken.columns, strict=True))
-            yield from pa.table(columns).combine_chunks().to_batches()
+        if plan.facts is not None and plan.facts.payload is not None:
+            taken = plan.facts.payload.take(pa.array(out.fact))
+            columns |= dict(zip(taken.column_names, taken.columns, strict=True))
+        batches: list[pa.RecordBatch] = pa.table(columns).combine_chunks().to_batches()
+        return batches
 
 
 def _with_facts(

@@ -47,7 +47,8 @@ def id_columns(out: Outputs | SampledOutputs) -> pa.Table:
 
 
 GROUP_ROWS = 1 << 17
-"""Rows of a row group at least, but for the last."""
+GROUP_BYTES = 1 << 28
+"""`GROUP_ROWS`, `GROUP_BYTES`: A row group has so many rows or bytes at least, but for the last."""
 _TIMES = "_times.arrow"
 """Of a folder of parts: the types of its columns of times."""
 
@@ -78,18 +79,19 @@ class PartWriter:
             self._times = _kinds(pa.ipc.read_schema(pa.py_buffer(times)))
         self._writer: pq.ParquetWriter | None = None
         self._held: list[pa.Table] = []
-        self._rows = 0  # of these
+        self._rows = self._bytes = 0  # of these
 
     def write(self, table: pa.Table) -> None:
         """Append rows."""
         self._held.append(table)
         self._rows += table.num_rows
-        if self._rows >= GROUP_ROWS:
+        self._bytes += table.nbytes
+        if self._rows >= GROUP_ROWS or self._bytes >= GROUP_BYTES:
             self._write_held()
 
     def _write_held(self) -> None:
         table = typed_times(pa.concat_tables(self._held), self._times)
-        self._held, self._rows = [], 0
+        self._held, self._rows, self._bytes = [], 0, 0
         with self._removed_if_not_whole():
             if self._writer is None:
                 self._writer = pq.ParquetWriter(

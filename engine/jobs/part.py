@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from engine.archives.families import plain_type
 from engine.archives.source import Archive
 from engine.jobs.output import IDS, Output, PartWriter
+from engine.jobs.pieces import bytes_a_row
 from engine.lanes.facts import FactFile
 from engine.lanes.manifest import Prepared
 from engine.lanes.reader import LaneBatch
@@ -90,6 +91,11 @@ class PayloadWindow:
         self._parts.append(_Arrived(int(ts[-1]), self._next, table.combine_chunks()))
         self._next += ts.size
 
+    @property
+    def width(self) -> float:
+        """Mean bytes of a row that came last."""
+        return bytes_a_row(part.table for part in [*self._parts][-1:])
+
     def take(self, seq: NDArray[np.int64]) -> pa.Table:
         """Return the payload of rows by their arrival numbers, in that order."""
         if seq.size == 0:
@@ -130,6 +136,11 @@ class MemberPayload:
             if table is not None and table.num_columns:
                 self._windows[side].push(arrived.ts, table)
 
+    @property
+    def width(self) -> float:
+        """Mean bytes of both members' payload."""
+        return sum(own.width for own in self._windows)
+
     def take(
         self, left_seq: NDArray[np.int64], right_seq: NDArray[np.int64]
     ) -> tuple[pa.Table, pa.Table]:
@@ -149,6 +160,7 @@ class FactColumns:
     def __init__(self, file: FactFile, payload: bool) -> None:
         self.rows = file.index().facts.row
         self.payload = file.payload() if payload else pa.table({})
+        self.width = bytes_a_row([self.payload])
 
 
 class Written(Protocol):

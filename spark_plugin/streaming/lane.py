@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.lib.format import descr_to_dtype, dtype_to_descr
 from numpy.typing import NDArray
 
+from engine.jobs.pieces import bytes_a_row
 from engine.lanes.profile import LaneProfile, SideProfile
 from engine.lanes.reader import LaneBatch
 from engine.replay.saved import SavedReplay
@@ -104,6 +105,11 @@ class HeldRows:
         self._next += ts.size
         self._seq = np.concatenate([self._seq, fresh])
         self._table = pa.concat_tables([self._table, table]).combine_chunks()
+
+    @property
+    def width(self) -> float:
+        """Mean bytes of a row."""
+        return bytes_a_row([self._table])
 
     def take(self, seq: NDArray[np.int64]) -> pa.Table:
         """Return rows by their arrival numbers, in that order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from engine.facts.lookup import FactLookup, Matches
 from engine.facts.read import FactTable, read_facts
 from engine.facts.roles import FactColumns, check_fact_roles
 from engine.jobs.lookup.sinks import Sink
+from engine.jobs.pieces import bytes_a_row, in_pieces
 from engine.jobs.streams import Source, rows_of
 from engine.options.lookup import LookupOptions, with_identity
 from engine.report.envelope import Report, envelope
@@ -179,18 +181,24 @@ class _Run:
 
     def _look_up(self, found: Normalised) -> None:
         met = np.zeros(found.ts.size, np.bool_)
+        width = 0.0
+        if self.sink is not None and self.table.payload is not None:
+            width = bytes_a_row([found.payload, self.table.payload])
         for matches in self.lookup.matches(found.key, found.ts, found.keys, _MATCHES):
             met[matches.arrival] = True
             importance = found.importance[matches.arrival]
             self.tally.outputs += importance.size
             self.tally.sums.append(float(importance.sum()))
             if self.sink is not None:
-                self.sink.write(self._outputs(found, matches, importance))
+                make = partial(self._outputs, found, matches, importance)
+                for table in in_pieces(importance.size, width, make):
+                    self.sink.write(table)
         self.tally.matched += int(np.count_nonzero(met))
 
     def _outputs(
-        self, found: Normalised, matches: Matches, importance: NDArray[np.float64]
+        self, found: Normalised, matches: Matches, importance: NDArray[np.float64], rows: slice
     ) -> pa.Table:
+        matches, importance = Matches._make(own[rows] for own in matches), importance[rows]
         fact_row = self.table.facts.row[matches.fact]
         ids = found.row[matches.arrival], fact_row, found.ts[matches.arrival], importance
         table = pa.table([pa.array(column) for column in ids], schema=IDS)

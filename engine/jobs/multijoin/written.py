@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.read import Lane
 from engine.jobs.output import PartWriter, write_file
+from engine.jobs.pieces import bytes_a_row, in_pieces
 from engine.multiway.exact.scores import Scores
 from engine.runtime.jit import Floats, Ints
 from engine.runtime.storage.uris import Place
@@ -35,17 +37,22 @@ class OutputWriter:
     def all(self, lane: Lane, parts: Iterator[Part]) -> Iterator[Part]:
         """Write parts on their way."""
         score = Scores.of(self._predicate, lane.streams)
+        width = bytes_a_row(lane.payload)
         for part in parts:
             if self._writer is not None:
-                table = self._table(lane, score, *part)
-                with self._lock:
-                    self._writer.write(table)
+                members, ts, importance = part
+                make = partial(self._table, lane, score, members, ts, importance)
+                for table in in_pieces(ts.size, width, make):
+                    with self._lock:
+                        self._writer.write(table)
             yield part
 
     def _table(
-        self, lane: Lane, score: Scores | None, members: Ints, ts: Ints, importance: Floats
-    ) -> pa.Table:
+        self, lane: Lane, score: Scores | None, members: Ints, ts: Ints, importance: Floats,
+        rows: slice,
+    ) -> pa.Table:  # fmt: skip
         streams = lane.streams
+        members, ts, importance = members[rows], ts[rows], importance[rows]
         columns: list[Any] = [streams.row[places] for places in members.T]
         columns += [ts.copy(), importance.copy(), np.ones(ts.size)]  # their arrays are used again
         if score is not None:

@@ -23,6 +23,7 @@ from engine.jobs.exact.counting import CountedFile, Counting, Known, Tally, Time
 from engine.jobs.exact.key_totals import FactKeys, KeyLoss, LaneKeys
 from engine.jobs.output import id_columns
 from engine.jobs.part import FactColumns, LanePart, MemberPayload
+from engine.jobs.pieces import in_pieces
 from engine.lanes.facts import FactFile
 from engine.lanes.profile import LaneProfile
 from engine.lanes.reader import LaneBatch, LaneFiles, apart, lane_batches
@@ -221,7 +222,7 @@ def _joined(
             elif rows is not None:
                 written = rows.push(batch.left, batch.right)
             for out in written:
-                yield _rows_of(out, members, facts)
+                yield from _rows_of(out, members, facts)
 
 
 def _arriving(
@@ -264,7 +265,19 @@ def _exact(
     return Counting(join, file)
 
 
-def _rows_of(out: Outputs, members: MemberPayload | None, facts: FactColumns | None) -> pa.Table:
+def _rows_of(
+    out: Outputs, members: MemberPayload | None, facts: FactColumns | None
+) -> Iterator[pa.Table]:
+    """Yield output tuples as they are written, few at a time where they are wide."""
+    width = sum(own.width for own in (members, facts) if own is not None)
+    return in_pieces(
+        out.ts.size,
+        width,
+        lambda rows: _table_of(Outputs._make(own[rows] for own in out), members, facts),
+    )
+
+
+def _table_of(out: Outputs, members: MemberPayload | None, facts: FactColumns | None) -> pa.Table:
     """Return output tuples as they are written, with the payload of their members."""
     table = id_columns(out)
     if facts is not None:

@@ -16,6 +16,7 @@ from engine.exact.stream import ExactStream
 from engine.jobs.exact.key_totals import LaneKeys
 from engine.jobs.output import id_columns
 from engine.jobs.part import LanePart, MemberPayload
+from engine.jobs.pieces import in_pieces
 from engine.lanes.reader import LaneBatch, LaneFiles, apart, lane_batches
 from engine.replay.settings import UNLIMITED
 from engine.runtime.columns import beside
@@ -108,10 +109,20 @@ class _Sink:
     def take(self, out: SampledOutputs) -> Iterator[pa.Table]:
         """Take output tuples, and yield them as they are written, if they are."""
         self.outputs += out.ts.size
-        none = pa.table({})
-        members = (none, none)
-        if self._members is not None:
-            members = self._members.take(out.left_seq, out.right_seq)
+        width = 0.0 if self._members is None else self._members.width
+        for piece, members in in_pieces(out.ts.size, width, partial(self._with_members, out)):
+            yield from self._added(piece, members)
+
+    def _with_members(
+        self, out: SampledOutputs, rows: slice
+    ) -> tuple[SampledOutputs, tuple[pa.Table, pa.Table]]:
+        """Return some of the output tuples, and the columns that are read of their members."""
+        some, none = SampledOutputs._make(own[rows] for own in out), pa.table({})
+        if self._members is None:
+            return some, (none, none)
+        return some, self._members.take(some.left_seq, some.right_seq)
+
+    def _added(self, out: SampledOutputs, members: tuple[pa.Table, pa.Table]) -> Iterator[pa.Table]:
         left, right = (
             pa.table({name: table.column(f"{side}_{name}") for name in names})
             for side, table, names in zip(SIDES, members, self._columns, strict=True)

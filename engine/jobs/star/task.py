@@ -21,6 +21,7 @@ from engine.jobs.bound.several import ExactOutputs, star_bounds
 from engine.jobs.exact.counting import Tally
 from engine.jobs.exact.key_totals import COUNTS, KeyLoss, greatest
 from engine.jobs.output import PartWriter
+from engine.jobs.pieces import bytes_a_row, in_pieces
 from engine.jobs.star.read import StreamRead, read_stream, set_aside, star_facts
 from engine.jobs.star.results import FactResult, StarResult, StreamResult
 from engine.jobs.streams import StreamSource, check_products, output_schema
@@ -205,13 +206,14 @@ class _Run:
     ) -> Generator[pa.Table]:
         """Yield outputs as they are written, if they are, until a replay has ended."""
         times = self._index.streams.ts
+        width = bytes_a_row(self._payloads)
         done = 0
         for stop in [*self._edges[1:], FOREVER]:
             for out in lane.run(stop):
                 if kept is not None:
                     kept.add(out.members, out.ts, out.importance)
                 if write:
-                    yield self._outputs(out)
+                    yield from in_pieces(out.ts.size, width, partial(self._outputs, out))
             gone = int(np.count_nonzero(times < stop))
             rows_done(gone - done)
             done = gone
@@ -232,8 +234,9 @@ class _Run:
         schemas = [table.schema for table in self._payloads]
         return output_schema([*self._names, "fact"], schemas, value_type)
 
-    def _outputs(self, out: StarOutputs) -> pa.Table:
-        """Return outputs as they are written."""
+    def _outputs(self, out: StarOutputs, some: slice) -> pa.Table:
+        """Return some outputs as they are written."""
+        out = StarOutputs._make(own[some] for own in out)
         fact_row = self._facts.row[out.fact]
         rows = [read.batch.row[at] for read, at in zip(self._reads, out.members.T, strict=True)]
         own = out.ts.copy(), out.importance.copy()  # their arrays are used again
