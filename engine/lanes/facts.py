@@ -244,7 +244,7 @@ def coded(
     values : sequence of pyarrow.Array
         What these stand for; none where the code is the value itself.
     """
-    at = np.searchsorted(code, key)
+    at = _places(code, key)
     known = at < code.size
     known[known] = code[at[known]] == key[known]
     if values and known.any():
@@ -258,6 +258,17 @@ def coded(
             key = key.copy()
             key[rows[~same]] = _absent(code)
     return key, np.where(known, at, -1)
+
+
+def _places(code: Ints, key: Ints) -> Ints:
+    """Return where each key belongs among ascending codes.
+
+    Keys are searched in their order, so that each finds in the cache what the one before it read.
+    """
+    order = np.argsort(key)
+    at = np.empty_like(order)
+    at[order] = np.searchsorted(code, key[order])
+    return at
 
 
 @lru_cache(maxsize=4)
