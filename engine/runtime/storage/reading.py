@@ -9,7 +9,6 @@ import errno
 import os
 import re
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -21,6 +20,7 @@ import pyarrow.parquet as pq
 from engine.runtime.errors import InputError, OutputError
 from engine.runtime.storage.footers import keep, kept
 from engine.runtime.storage.uris import Place, PlainOptions, Uri
+from engine.runtime.work import mapped
 
 P = TypeVar("P", bound=str)
 T = TypeVar("T")
@@ -132,10 +132,8 @@ def lacking(path: str, error: BaseException) -> str:
 
 def each(work: Callable[[P], T], paths: Sequence[P]) -> list[T]:
     """Return what `work` returns of each path, asking an object store for several at once."""
-    if not any(isinstance(path, Uri) for path in paths):
-        return [work(path) for path in paths]
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(work, paths))
+    stored = any(isinstance(path, Uri) for path in paths)
+    return mapped(work, paths, _AT_ONCE if stored else 1)
 
 
 def state_of(path: str) -> State:
