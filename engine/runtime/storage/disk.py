@@ -114,20 +114,17 @@ _PATIENCE = 1.0
 def undone_at_end(undo: Callable[[], None]) -> Iterator[None]:
     """Call `undo` when the block ends, or before, by `undo_unfinished`; then it is called twice.
 
-    Where the call is interrupted, it is repeated; where that is, too, by `undo_unfinished`.
+    Where the call is interrupted, it is repeated, and once more by `undo_unfinished`: what is
+    undone within it may have been left to that.
     """
     own = object()
     _UNDO[own] = undo
-
-    def end() -> None:
-        undo()
-        _UNDO.pop(own, None)
-
     try:
         yield
     finally:
         with _UNDOING:
-            in_full(end)
+            in_full(undo)
+            del _UNDO[own]
 
 
 def in_full(undo: Callable[[], None]) -> None:
