@@ -14,6 +14,7 @@ from fact_job_cases import JOIN, NAMES, Case, as_log, case, fact_table, in_type,
 
 import winnow
 from engine.commands import main
+from engine.lanes.facts import FACTS, FactFile
 from engine.policies import POLICIES
 from engine.runtime.errors import InputError, SpecError
 
@@ -93,6 +94,19 @@ def test_lanes_are_unions_of_parts(lanes: int) -> None:
     assert rows_of(found.outputs) == [tuple(o) for o in one.expected().outputs]
     assert found.report["fact"]["parts"] == 4
     assert 1 <= found.report["lanes"]["replayed"] <= lanes
+
+
+def test_prepared_facts_of_which_a_bit_changed_are_told(tmp_path: Path) -> None:
+    assert main(words(case(2), tmp_path, "replay", "--cache", str(tmp_path / "cache"))) == 0
+    [path] = (tmp_path / "cache").rglob(FACTS)
+    group, data = pq.read_metadata(path).row_group(0), bytearray(path.read_bytes())
+    places = {group.column(i).path_in_schema: i for i in range(group.num_columns)}
+    chunk = group.column(places["end"])
+    first = chunk.dictionary_page_offset or chunk.data_page_offset
+    data[first + chunk.total_compressed_size - 1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"\(.*CRC.*\): they were removed or damaged"):
+        FactFile(path, "hash").index()
 
 
 def test_groups_are_joins_of_their_own() -> None:

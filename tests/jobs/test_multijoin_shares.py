@@ -110,12 +110,17 @@ def cut_here(folder: Path, predicate: Predicate = BAND, window: int = 10) -> int
     return len(slices_here(sources, "tick", times, windows_of([window] * 3), predicate)[0])
 
 
+def evenly(folder: Path, row_group: int) -> None:
+    """Write streams of 1000 tuples, one a tick."""
+    tables = dict.fromkeys(NAMES, pa.table({"t": range(1000), "v": np.zeros(1000)}))
+    cases.write(folder, tables, row_group_size=row_group)
+
+
 def test_archives_are_cut_where_slices_read_little_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shares, "HERE", 30)
-    tables = dict.fromkeys(NAMES, pa.table({"t": range(1000), "v": np.zeros(1000)}))
-    cases.write(tmp_path, tables, row_group_size=10)
+    evenly(tmp_path, 10)
     assert cut_here(tmp_path) == 10  # nine borders with 30 tuples before each are a tenth of 3000
     assert cut_here(tmp_path, window=0) == 100
     assert cut_here(tmp_path, window=900) == 1
@@ -128,10 +133,9 @@ def test_long_row_groups_are_not_read_for_each_of_many_slices(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shares, "HERE", 30)
-    tables = dict.fromkeys(NAMES, pa.table({"t": range(1000), "v": np.zeros(1000)}))
-    cases.write(tmp_path, tables, row_group_size=500)
+    evenly(tmp_path, 500)
     assert cut_here(tmp_path, window=0) == 4  # two or three read each group
-    cases.write(tmp_path, tables, row_group_size=1000)
+    evenly(tmp_path, 1000)
     assert cut_here(tmp_path, window=0) == 2
 
 

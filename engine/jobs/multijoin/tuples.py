@@ -14,8 +14,6 @@ from engine.multiway.predicate import Predicate
 from engine.multiway.streams import MultiStreams
 from engine.runtime.jit import Floats, Ints
 
-_NUMBERS = ("ts", "row", "importance")
-
 
 class Tuples(NamedTuple):
     """Tuples of one stream, by place."""

@@ -124,6 +124,17 @@ def test_processes_are_kept_for_what_comes_next(processes: Beside) -> None:
             os.kill(pid, 0)
 
 
+def test_a_process_compiles_itself_what_it_needs_first(processes: Beside) -> None:
+    """Whatever those beside it do: to hand it on takes longer."""
+    with ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(processes.call, slow, 0.3)
+        assert not processes.is_busy
+        with processes.here():
+            assert processes.is_busy
+        asked.result()
+    assert not processes.is_busy
+
+
 def test_who_asks_is_told_that_none_is_free_or_that_it_was_killed(processes: Beside) -> None:
     pid = processes.call(slow, 0.0)
     processes.most = 1
