@@ -25,7 +25,7 @@ longer to load."""
 KINDS = 2
 """Own kernels of so many kinds take less time to compile than the kernel for all."""
 LANE_TUPLES = 5_000_000
-"""Lanes of more never begin with it where it may not be compiled."""
+"""Lanes of more never begin with it where all of them is replayed."""
 _REPLAYED: Counter[tuple[type, bool]] = Counter()
 _ASKED: dict[tuple[Any, ...], tuple[int, bool]] = {}
 """By kernel and what it takes: how many tuples of the kind had been replayed when the disk was
@@ -42,17 +42,20 @@ class Kernels:
     pool : Pool or None
     rows : int
         Tuples of the lane.
-    spares : bool
-        Whether the kernel for all may be compiled. If not, it is used only where it is there and
-        the kind's own is not.
+    spares : bool or None
+        Whether few tuples are replayed, whatever the lane has, and the kernel for all may be
+        compiled for them. If not, it is used only where it is there and the kind's own is not;
+        None: and where the lane has few tuples.
     """
 
-    def __init__(self, rules: ReplayRules, pool: Pool | None, rows: int, *, spares: bool) -> None:
+    def __init__(
+        self, rules: ReplayRules, pool: Pool | None, rows: int, *, spares: bool | None
+    ) -> None:
         self._own = rules, pool
         self._common = CommonRules(*rules), no_pool() if pool is None else pool
         self._kind = type(rules), pool is None
-        self._spares = spares
-        self._settled = not spares and rows > LANE_TUPLES
+        self._spares = bool(spares)
+        self._settled = spares is None and rows > LANE_TUPLES
         self._asked = False
         self._there: bool | None = None
 

@@ -64,8 +64,8 @@ class LaneReplay:
         What facts join, where an id's partner is not the opposite one of the same id.
     facts : FactIndex, optional
         These facts, for a policy that learns from all that arrives.
-    spares : bool
-        Replay few tuples by the kernel for all policies, rather than compile the policy's own.
+    spares : bool, optional
+        Few tuples are replayed, by the kernel for all policies: compiled if need be, or as it is.
 
     Notes
     -----
@@ -86,7 +86,7 @@ class LaneReplay:
         plan: RetentionPlan | None = None,
         key_links: tuple[KeyLinks, KeyLinks] | None = None,
         facts: FactIndex | None = None,
-        spares: bool = False,
+        spares: bool | None = None,
     ) -> None:
         structure = settings.structure if plan is None else Structure.PLANNED
         counts = settings.counts and structure is not Structure.PLANNED

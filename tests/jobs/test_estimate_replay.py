@@ -15,7 +15,9 @@ import winnow
 from engine.api.estimate import EstimateFound
 from engine.jobs.estimate import budgeted, decide, recall, replay_task, replays
 from engine.jobs.estimate.replay_task import ReplayTask
+from engine.jobs.sweep import task
 from engine.lanes.held import Held
+from engine.replay.lane import LaneReplay
 from engine.runtime.errors import InputError, SpecError
 from engine.runtime.executors import SerialExecutor, ThreadExecutor
 from engine.runtime.streams import StreamBatch
@@ -275,3 +277,19 @@ def _bytes(path: str, name: str) -> int:
     groups = (footer.row_group(i) for i in range(footer.num_row_groups))
     columns = (group.column(i) for group in groups for i in range(footer.num_columns))
     return sum(own.total_compressed_size for own in columns if own.path_in_schema == name)
+
+
+def test_one_policy_does_not_have_the_kernel_for_all_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: set[bool] = set()
+    made = task.LaneReplay
+
+    def noted(*arguments: Any, **options: Any) -> LaneReplay:
+        given.add(options["spares"])
+        return made(*arguments, **options)
+
+    monkeypatch.setattr(task, "LaneReplay", noted)
+    options = {**large(tmp_path), **JOIN}
+    winnow.estimate(**options, memory="20%", policy="prob", within="4%")
+    assert given == {False}

@@ -176,7 +176,7 @@ def run(
     step: int | None = None,
     chunk: int = 4,
     plan: RetentionPlan | None = None,
-    spares: bool = False,
+    spares: bool | None = None,
 ) -> Run:
     """Replay a case in batches of `step` ticks (None: one batch), by its policy or by a plan."""
     left, right = batch_of(case.left), batch_of(case.right)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from engine.jobs.age_curves import Curves
 from engine.lanes.profile import LaneProfile
 from engine.policies import Structure
+from engine.replay.common import KINDS
 from engine.replay.settings import ReplaySettings
 from engine.sampling.sizes import Sampling
 
@@ -35,8 +36,8 @@ class Cell(NamedTuple):
     """AGE's curves of left and right."""
     sampling: Sampling | None = None
     """Of a sampling policy."""
-    spares: bool = False
-    """Whether few tuples are replayed, by the kernel for all policies (`engine.replay.common`)."""
+    spares: bool | None = None
+    """Of few tuples: whether to compile the kernel for all policies (`engine.replay.common`)."""
     parts: tuple[int, ...] = (0,)
     """First ticks of the parts of time whose outputs are counted apart, on the CPU."""
     since: int | None = None
@@ -72,6 +73,11 @@ class Exact(NamedTuple):
 
     outputs: int
     importance: float
+
+
+def of_many_kinds(settings: Iterable[ReplaySettings]) -> bool:
+    """Return whether one kernel for all policies takes less time to compile than their own."""
+    return len({(own.structure, own.pooled) for own in settings}) > KINDS
 
 
 def cost(cell: Cell) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from engine.jobs.age_curves import Curves, curves_cut, curves_given, measured_curves
@@ -10,14 +10,14 @@ from engine.jobs.frame import JobLanes
 from engine.jobs.lane_stats import lane_stats
 from engine.jobs.prior import PriorProfile
 from engine.jobs.split import LaneModels, lane_budgets, summaries_needed, warn_of_no_memory
-from engine.jobs.sweep.cells import Cell, Exact
+from engine.jobs.sweep.cells import Cell, Exact, of_many_kinds
 from engine.jobs.sweep.sampled import sample_groups, samplings
 from engine.lanes.joint import Peaks
 from engine.models.frequency import FrequencyModel
 from engine.models.profile.model import ArrivalProfile
 from engine.options.budget import EXPECTED
 from engine.options.cells import Point
-from engine.replay.common import KINDS, TUPLES
+from engine.replay.common import TUPLES
 from engine.replay.settings import ReplaySettings, number_of
 from engine.runtime.errors import SpecError
 from engine.runtime.storage.uris import Place
@@ -116,15 +116,10 @@ def lay_out(
             shape = curves_cut(shape, own)
         for i, one in enumerate(stats.profiles[point.window, point.window]):
             sampling = chosen.get((number, i))
-            spares = several and one.rows <= TUPLES
+            spares = True if several and one.rows <= TUPLES else None
             cell = Cell(number, own, budgets[number][i], one, shape, sampling, spares=spares)
             cells[i].append(cell)
     return Layout(cells, exact, {pair[0]: own for pair, own in stats.peaks.items()})
-
-
-def of_many_kinds(settings: Iterable[ReplaySettings]) -> bool:
-    """Return whether one kernel for all policies takes less time to compile than their own."""
-    return len({(own.structure, own.pooled) for own in settings}) > KINDS
 
 
 def _curves(

@@ -16,7 +16,8 @@ from engine.jobs.replay.run import run_replay
 from engine.jobs.sweep.advice import Advice, Check, advise
 from engine.jobs.sweep.advised import check_of, with_command
 from engine.jobs.sweep.by_lanes import Counted, GridPart, Sweeping, Swept, sweep_points
-from engine.jobs.sweep.layout import of_many_kinds, profile_given
+from engine.jobs.sweep.cells import of_many_kinds
+from engine.jobs.sweep.layout import profile_given
 from engine.jobs.sweep.report import sweep_report, write_sweep
 from engine.jobs.sweep.rows import Row, table_of
 from engine.options.cells import Grid, check_size, grid_of

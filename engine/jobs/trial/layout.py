@@ -11,7 +11,7 @@ from engine.jobs.capped import warn_of_capped
 from engine.jobs.frame import Archives, JobLanes
 from engine.jobs.lane_stats import lane_stats
 from engine.jobs.split import LaneModels, lane_budgets, summaries_needed
-from engine.jobs.sweep.cells import Cell
+from engine.jobs.sweep.cells import Cell, of_many_kinds
 from engine.jobs.trial.candidates import Candidate, candidates_of
 from engine.jobs.trial.curves import trial_curves
 from engine.lanes.joint import Peaks
@@ -121,6 +121,7 @@ def cells_of(
         profiles, stats.summaries, curves, windows, through_facts=lanes.through_facts, peaks=peaks
     )
     cells: list[list[Cell]] = [[] for _ in lanes.files]
+    spares = of_many_kinds(settings)
     known: dict[tuple[Amounts, Split, ValueKind], list[tuple[int, int]]] = {}
     for number, (job, own) in enumerate(zip(jobs, settings, strict=True)):
         by_value = job.memory, job.split, own.the_policy.value_kind
@@ -130,7 +131,7 @@ def cells_of(
             )
         shape = curves_cut(curves, own) if own.the_policy.name == "age" else (None, None)
         for i, (budget, profile) in enumerate(zip(known[by_value], profiles, strict=True)):
-            cells[i].append(Cell(number, own, budget, profile, shape, spares=True))
+            cells[i].append(Cell(number, own, budget, profile, shape, spares=spares))
     return cells, profiles, peaks
 
 

@@ -108,6 +108,17 @@ def test_a_long_lane_begins_with_its_own_kernel(
     assert used == [False, False, False, True]
 
 
+def test_little_of_a_long_lane_has_the_kernel_for_all_only_where_it_is_there(
+    used: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(common, "LANE_TUPLES", ROWS - 1)
+    run(CASE, spares=False)  # as estimates of one replay do
+    monkeypatch.setattr(common, "_is_there", lambda *_: False)
+    monkeypatch.setattr(common, "_ASKED", {})
+    run(CASE, spares=False)
+    assert used == [True, False]
+
+
 def test_where_little_is_replayed_of_a_long_lane_the_kernel_for_all_begins(
     used: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
