@@ -126,7 +126,7 @@ def figure_of(charts: Sequence[Chart]) -> Drawn:
     """Return the plots of a report, one below the other, readable without colours too."""
     if not charts:
         figure = blank(_WIDTH, 1.0)
-        figure.text(0.5, 0.5, "Nothing was joined or counted.", ha="center", va="center")
+        figure.text(0.5, 0.5, "There is nothing to show.", ha="center", va="center")
         return figure
     heights = [_height(own) for own in charts]
     figure = blank(_WIDTH, sum(heights))

@@ -48,17 +48,20 @@ def draw(profile: ArrivalProfile, folder: Place) -> list[Place]:
 
 
 def _recall(profile: ArrivalProfile) -> list[Chart]:
+    """Return the predictions that replays confirm, which are those that are printed."""
     points = profile.advice["memory"]
-    if not points:
-        return []
-    series = [
-        Series(
-            f"{model} model, {'best split' if kind == 'best' else 'even split'}",
-            [*(100 * own[model][kind] for own in points), 100.0],
-        )
+    lines = {
+        f"{model} model, {kind} split": _confirmed(points, model, kind)
         for model in MODELS
         for kind in ("best", "even")
+    }
+    series = [
+        Series(name, [*values, None if values[-1] is None else 100.0])
+        for name, values in lines.items()
+        if any(own is not None for own in values)
     ]
+    if not series:
+        return []
     xs = [*(own["percent"] for own in points), 100]
     fits = profile.fit["model"]
     title = "Expected recall by memory" + (f": the {fits} model fits better" if fits else "")
@@ -66,6 +69,12 @@ def _recall(profile: ArrivalProfile) -> list[Chart]:
         Lines(title, "memory (% of what the exact join needs)", "recall (%)", xs, series,
               percent=True)
     ]  # fmt: skip
+
+
+def _confirmed(points: list[dict[str, Any]], model: str, kind: str) -> list[float | None]:
+    return [
+        None if own[model][f"{kind}_interval"] is None else 100 * own[model][kind] for own in points
+    ]
 
 
 def _ages(profile: ArrivalProfile) -> list[Chart]:

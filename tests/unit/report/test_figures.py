@@ -172,7 +172,7 @@ def test_losses_of_no_outputs_are_not_drawn(outputs: int) -> None:
 def test_a_report_without_plots_says_so() -> None:
     figure = figure_of([])
     assert not figure.axes
-    assert "Nothing was joined" in figure.texts[0].get_text()
+    assert "nothing to show" in figure.texts[0].get_text()
 
 
 NAMES = (r"$\foo{$", "$50_$60", "US$x_$", r"\$", "$")

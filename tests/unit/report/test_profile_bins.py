@@ -75,3 +75,20 @@ def test_no_line_goes_through_time_without_matches() -> None:
     assert ages.steps
     assert (ages.xs[0], ages.xs[-1]) == (0, 1000)
     assert np.isnan(np.array(ages.series[0].values, float)).sum() == 40
+
+
+def test_recall_is_drawn_where_replays_confirm_it_as_it_is_printed() -> None:
+    found = winnow.profile(*streams(), on="k", time="t", window="60s", memory="5%,50%").profile
+    points = found.advice["memory"]
+    for one in points:
+        for model in ("age", "frequency"):
+            one[model] |= {"even": 0.5, "best": 0.75, "even_interval": None, "best_interval": None}
+    assert not any("recall" in own.title for own in profile_shown(found).drawn())
+    points[0]["age"]["even_interval"] = [0.4, 0.6]
+    points[1]["age"]["best_interval"] = [0.7, 0.8]
+    (drawn,) = [own for own in profile_shown(found).drawn() if "recall" in own.title]
+    assert isinstance(drawn, Lines)
+    assert [(own.name, own.values) for own in drawn.series] == [
+        ("age model, best split", [None, 75.0, 100.0]),
+        ("age model, even split", [50.0, None, None]),  # no line over what was left out
+    ]
