@@ -36,6 +36,8 @@ def print_allocation(report: Report, console: Console) -> None:
         console.print(_parts(content, how, title))
     if content["refine"]:
         console.print(f"worst join replayed: {_rounds(content)}")
+    if content["metric"] != RECALL:
+        console.print("memory held on average: at their peaks samples may hold more")
     print_end(console, content)
 
 

@@ -220,14 +220,27 @@ def test_all_is_exact_where_all_fits_and_nothing_known_without_memory(
     assert report["alloc"]["replayed"] is None
 
 
-def ticking(folder: Path, per_tick: int, keys: tuple[range, range], **more: Any) -> dict[str, Any]:
-    """Write streams of so many tuples a tick, of random keys, and return their join."""
+def ticking(
+    folder: Path, per_tick: int, keys: tuple[range, range], unit: int = 1, **more: Any
+) -> dict[str, Any]:
+    """Write streams of so many tuples every `unit` ticks, of random keys; return their join."""
     rng = np.random.default_rng(1)
     folder.mkdir()
     for side, of in zip(("left", "right"), keys, strict=True):
-        table = {"ts": np.arange(400) // per_tick, "key": rng.choice(of, 400)}
+        table = {"ts": np.arange(400) // per_tick * unit, "key": rng.choice(of, 400)}
         pq.write_table(pa.table(table), folder / f"{side}.parquet")
     return files(folder) | more
+
+
+@pytest.mark.parametrize("method", [UNIFORM, EQ])
+def test_errors_hardly_depend_on_the_unit_of_time(tmp_path: Path, method: str) -> None:
+    found = []
+    for unit in (1, 10**15):  # ticks of all tuples together, and span times window: above 64 bits
+        folder = tmp_path / str(unit)
+        join = ticking(folder, 1, (range(10), range(10)), unit, window=51 * unit - 1, method=method)
+        (own,) = allocated(folder, "30%", join, metric="error")["joins"]
+        found.append([own["expected"][one] for one in (UNIFORM, EQ, PPS)])
+    assert found[0] == pytest.approx(found[1], rel=0.02)
 
 
 def test_a_join_of_one_instant_is_exact_without_memory(tmp_path: Path) -> None:

@@ -79,9 +79,10 @@ class ErrorModel(NamedTuple):
         So the fraction is the one that it settles on: matches by the frequency model, at random
         ages, and tuples of all keys unexpired for as long.
         """
+        span = float(self.span)  # in nanoseconds its product with a window has more than 64 bits
         left, right = (
             matched(
-                own.rows * (own.held.sum() / (self.span * (window + 1) * max(1, own.rows.sum()))),
+                own.rows * (own.held.sum() / (span * (window + 1) * max(1, own.rows.sum()))),
                 own.others * (window / self.span),
                 own.most,
                 window + 1,

@@ -38,8 +38,8 @@ class SideMoments(NamedTuple):
     """(g,) int64. Tuples."""
     others: NDArray[np.int64]
     """(g,) int64. Tuples of the other side."""
-    held: NDArray[np.int64]
-    """(g,) int64. Ticks for which they are unexpired, up to the last tick, together."""
+    held: NDArray[np.float64]
+    """(g,) float64. Ticks for which they are unexpired, up to the last tick, together."""
     most: NDArray[np.int64]
     """(g,) int64. Outputs of one of them, at most, as UNIFORM stores them."""
     squares: NDArray[np.float64]
@@ -112,7 +112,7 @@ class _Tuples:
         return SideMoments(
             np.bincount(self.key, minlength=keys),
             np.bincount(other.key, minlength=keys),
-            np.bincount(self.key, held, keys).astype(np.int64),
+            np.bincount(self.key, held, keys).astype(np.float64),
             most,
             *(one.astype(np.float64) for one in sums),
         )
@@ -133,5 +133,5 @@ def together(parts: Sequence[SideMoments]) -> SideMoments:
     """Return the keys of several lanes, which have none in common, in the order of the lanes."""
     if not parts:
         none = np.zeros(0, np.int64)
-        return SideMoments(none, none, none, none, np.zeros(0), np.zeros(0))
+        return SideMoments(none, none, np.zeros(0), none, np.zeros(0), np.zeros(0))
     return SideMoments(*(np.concatenate(one) for one in zip(*parts, strict=True)))
