@@ -114,11 +114,20 @@ def _distinct(streams: MultiStreams, windows: Windows, stream: int) -> float:
     if not code.size or not ts.size:
         return 1.0
     found = []
-    for end in np.linspace(ts.size / _WINDOWS, ts.size, _WINDOWS).astype(np.int64).tolist():
-        size = int(windows.size[stream])
-        if windows.by_rows[stream]:
-            begin = max(0, end - size)
-        else:
-            begin = int(np.searchsorted(ts, ts[max(end, 1) - 1] - size))
+    for now in _evenly(streams):
+        end, size = int(np.searchsorted(ts, now, side="right")), int(windows.size[stream])
+        begin = max(0, end - size) if windows.by_rows[stream] else np.searchsorted(ts, now - size)
         found.append(np.unique(code[part][begin:end]).size)
     return max(1.0, float(np.mean(found)))
+
+
+def _evenly(streams: MultiStreams) -> list[int]:
+    """Return the last arrivals of any stream by times evenly spread, so in any unit the same."""
+    parts = [streams.ts[streams.part(own)] for own in range(streams.number)]
+    first, last = int(streams.ts.min()), int(streams.ts.max())
+    found = []
+    for passed in range(1, _WINDOWS + 1):
+        now = first + (last - first) * passed // _WINDOWS
+        before = [np.searchsorted(ts, now, side="right") for ts in parts]
+        found.append(max(int(ts[end - 1]) for ts, end in zip(parts, before, strict=True) if end))
+    return found

@@ -53,7 +53,7 @@ def print_explanation(content: dict[str, Any], shown: int | None, console: Conso
         console.print(_measured(runs, names))
         if any((run["ratio"] or 0) > 2 for run in runs):
             _say(
-                console, "the model takes all values for equally frequent, which these are not: "
+                console, "the model takes rates for constant and all values for equally frequent: "
                 f"measure other orders by winnow multijoin --method {content['method']} --order",
             )  # fmt: skip
     _say(console, *map(Footnote, cited(" ".join(said))))

@@ -99,6 +99,15 @@ def test_a_run_is_set_against_the_model(folder: Path, capsys: Any, method: str) 
         assert run["ratio"] == run["actual"] / run["expected"]
 
 
+def test_a_burst_counts_for_as_much_time_as_it_takes(tmp_path: Path, capsys: Any) -> None:
+    at = np.sort(np.concatenate([np.arange(1000), np.full(9000, 505)]))
+    for name in NAMES:
+        pq.write_table(pa.table({"t": at, "k": np.arange(at.size)}), tmp_path / f"{name}.parquet")
+    for stream in explained(tmp_path, capsys, window=10)["streams"]:
+        assert 10 <= stream["distinct"] <= 11  # one of 90 windows has 9,000 values more
+        assert stream["distinct"] < stream["size"]
+
+
 def test_a_model_that_is_far_off_says_why(tmp_path: Path, capsys: Any) -> None:
     at = np.arange(300)
     for skewed in (False, True):
@@ -107,7 +116,7 @@ def test_a_model_that_is_far_off_says_why(tmp_path: Path, capsys: Any) -> None:
             pq.write_table(pa.table({"t": at, "k": key}), tmp_path / f"{name}.parquet")
         assert main([*words(tmp_path, window=40), "--measure"]) == 0
         shown = " ".join(capsys.readouterr().out.split())
-        assert ("takes all values for equally frequent, which these are not" in shown) == skewed
+        assert ("takes rates for constant and all values for equally frequent" in shown) == skewed
         assert ("winnow multijoin --method eager-nlj --order" in shown) == skewed
 
 
