@@ -155,11 +155,10 @@ def _by_join(content: Mapping[str, Any]) -> list[Chart]:
     for how in _TITLES:
         parts = [join[how] for join in joins]
         memory.append(Series(how.upper(), [float(own["memory"]) for own in parts]))
-        predicted = [100 * (own["predicted"] or 0.0) for own in parts]
-        reached = [
-            guess if own["replayed"] is None else 100 * own["replayed"]
-            for own, guess in zip(parts, predicted, strict=True)
-        ]
+        predicted, reached = (
+            [None if own[name] is None else 100 * own[name] for own in parts]
+            for name in ("predicted", "replayed")
+        )
         quality.append(Series(how.upper(), reached))
         if reached != predicted:
             quality.append(Series(f"{how.upper()}, predicted", predicted))

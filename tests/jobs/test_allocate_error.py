@@ -13,10 +13,12 @@ import pytest
 from allocate_cases import aged, allocated, files, zipf
 from naive_models import theorem_4_2_closed
 
+import winnow
 from engine.jobs.allocate.error import EQ, PPS, UNIFORM, ErrorModel, classes_of
 from engine.jobs.allocate.error_join import measured_error
 from engine.jobs.allocate.moments import SideMoments
 from engine.options.allocate import allocate_of
+from engine.report.allocation import _by_join
 from engine.runtime.executors import SerialExecutor, Stages
 
 SPAN, WINDOWS = 100, (10, 10)
@@ -213,6 +215,8 @@ def test_all_is_exact_where_all_fits_and_nothing_known_without_memory(
     folder: Path, joins: list[dict[str, Any]]
 ) -> None:
     report = allocated(folder, "100%", *joins, metric="error")
+    said = str(winnow.allocate({"memory": "100%", "metric": "error", "join": joins}))
+    assert "memory held on average" in said
     for join in report["joins"]:
         assert join["alloc"]["predicted"] == join["alloc"]["replayed"] == 0.0
     report = allocated(folder, 1, *joins, metric="error")
@@ -285,3 +289,8 @@ def test_a_sample_without_outputs_tells_no_error(tmp_path: Path) -> None:
     assert join["exact"]["outputs"] > 0
     assert join["alloc"]["predicted"] > 0
     assert join["alloc"]["replayed"] is None
+    error = next(own for own in _by_join(report) if own.title == "Error of each join")
+    assert [(own.name, own.values) for own in error.series[:2]] == [
+        ("ALLOC", [None]),  # no bar, not that of what was predicted
+        ("ALLOC, predicted", [100 * join["alloc"]["predicted"]]),
+    ]
