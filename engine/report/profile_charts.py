@@ -80,7 +80,9 @@ def _confirmed(points: list[dict[str, Any]], model: str, kind: str) -> list[floa
 def _ages(profile: ArrivalProfile) -> list[Chart]:
     charts: list[Chart] = []
     for side, stream, window in zip(SIDES, profile.streams, profile.windows, strict=True):
-        scale, unit = time_scale(max(1, window), profile.unit)
+        if not window:  # no tuple of it is ever stored
+            continue
+        scale, unit = time_scale(window, profile.unit)
         bins = ages_of(profile, SIDES.index(side))
         edges = (bins.edges * scale).tolist()
         title = f"Age curve of {side}: {stream.age.matches:.3g} matches a tuple"

@@ -92,3 +92,10 @@ def test_recall_is_drawn_where_replays_confirm_it_as_it_is_printed() -> None:
         ("age model, best split", [None, 75.0, 100.0]),
         ("age model, even split", [50.0, None, None]),  # no line over what was left out
     ]
+
+
+def test_a_window_of_no_length_has_no_age_curve() -> None:
+    join = {"on": "k", "time": "t", "window_left": "60s", "window_right": 0}
+    shown = profile_shown(winnow.profile(*streams(), **join).profile).drawn()
+    titles = [own.title for own in shown if own.title.startswith("Age curve")]
+    assert [own.split(":")[0] for own in titles] == ["Age curve of left"]
