@@ -102,8 +102,9 @@ def replay_pairs(lane: LaneReplay, arrivals: Arrivals, pairs: Iterable[Ints]) ->
     waiting = _Waiting(arrivals)
     for end, found in waiting.parts(pairs):
         oldest = oldest_of(arrivals, lane.settings.windows, waiting.ts[begin - 1]) if begin else 0
-        known = _joined([known.at(known.earlier >= oldest), found])
+        known = known.at(known.earlier >= oldest)
         waiting.least = max(PART_PAIRS, known.later.size)
+        known = _joined([known, found])
         if 2 * known.later.size > _MOST:
             raise SpecError(
                 f"{known.later.size} pairs of tuples match within the windows, more than 2^30: "

@@ -10,6 +10,7 @@ import pytest
 from replay_cases import Case, apart, batch_of, busy, case_arguments, expected, pooled
 from thorough import THOROUGH, guarded, of_each_kind
 
+from engine.facts.key_links import KeyLinks
 from engine.lanes.profile import LaneProfile, profile_side
 from engine.multiway.exact.join import ExactJoin
 from engine.multiway.predicate import Predicate
@@ -135,3 +136,25 @@ def test_more_tuples_at_once_than_ids_are_refused(
     told = r"tuples (are unexpired|match within).*join shorter windows"
     with pytest.raises(SpecError, match=told):
         check(busy("prob", 1), ranked=ranked)
+
+
+def test_no_more_pairs_are_linked_the_longer_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tuple a tick on either side, all of which match: 110 pairs are unexpired at a time."""
+    monkeypatch.setattr(by_pairs, "PART_PAIRS", 1)
+    linked, link = [], LaneReplay.link
+
+    def counting(
+        lane: LaneReplay, links: tuple[KeyLinks, KeyLinks], new: tuple[Ints, Ints]
+    ) -> None:
+        linked.append(links[0].other.size // 2)
+        link(lane, links, new)
+
+    monkeypatch.setattr(LaneReplay, "link", counting)
+    ticks, windows = np.arange(400), (9, 9)
+    none = np.zeros(400, np.int64)
+    batch = StreamBatch(ticks, ticks, none, np.ones(400))
+    profile = LaneProfile(profile_side([batch], 9), profile_side([batch], 9))
+    lane = LaneReplay(ReplaySettings(*windows, policy="prob"), profile, (4, 4), emit=False)
+    for _ in replay_pairs(lane, arrivals_of(batch, batch), pairs_of(batch, batch, windows)):
+        pass
+    assert max(linked) < 300
