@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ from engine.jobs.multijoin.read import Lane
 from engine.jobs.multijoin.run import run_multijoin
 from engine.jobs.output import PartWriter
 from engine.multiway.exact.forecast import Forecast
+from engine.multiway.exact.join import ExactJoin
+from engine.multiway.exact.layout import SlicePart
 from engine.runtime.compilation.compilations import COMPILED
 from engine.runtime.executors import SerialExecutor, ThreadExecutor
 
@@ -212,6 +214,25 @@ def test_an_exact_join_is_forecast_and_the_rows_are_as_before(
     assert done.rows == short.rows
     (told,) = (own.getMessage() for own in caplog.records)
     assert re.fullmatch(r"winnow: this join is expected to take .* s here, .* outputs", told)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_exact_join_whose_outputs_take_long_to_write_is_forecast(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, kept: bool
+) -> None:
+    cases.write(tmp_path, cases.streams(4, 60))
+    whole = forecasts.forecast
+
+    def quick(join: ExactJoin, work: Callable[[SlicePart], int] | None) -> Forecast | None:
+        found = whole(join, work)
+        return None if found is None else found._replace(seconds=0.1, outputs=1e9)
+
+    monkeypatch.setattr(COMPILED, "always", False)
+    monkeypatch.setattr(forecasts, "_FEW", 0)
+    monkeypatch.setattr(forecasts, "forecast", quick)
+    given: dict[str, Any] = {} if kept else {"out": None}
+    told = joined(tmp_path, CASES["band"], window=9, **given).report["expected"]
+    assert (told is not None) == kept
 
 
 def test_slices_that_are_joined_at_once_take_a_part_of_the_time(

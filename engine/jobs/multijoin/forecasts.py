@@ -31,6 +31,8 @@ _FEW = 100_000_000
 """Combinations of tuples in their windows: to try fewer takes a second."""
 _INTERPRETED = 20.0
 """Seconds that are expected of interpreted kernels: compiled, they take a fraction of one."""
+_WRITING = 5.0
+"""Seconds that are expected of writing: it is told of, and what is compiled takes less."""
 _WRITTEN, _KEPT = 20_000, 16
 """Rows that are written to see what a row takes, from the outputs of so many trials."""
 LONG, VERY_LONG = 10.0, 60.0
@@ -133,35 +135,45 @@ def _tried(
             del held[:-_KEPT]
         return outputs
 
+    def written(found: Forecast) -> Forecast:
+        if not held:
+            return found
+        members, ts, importance = (np.concatenate(own) for own in zip(*held, strict=True))
+        some = np.resize(np.arange(ts.size), _WRITTEN)
+        with scratch_folder() as folder:
+            write = OutputWriter(replace(task, draft=folder), schema)
+            begun = time.perf_counter()
+            for _ in write.all(lane, iter([(members[some], ts[some], importance[some])])):
+                pass
+            write.close()
+            each = (time.perf_counter() - begun) / _WRITTEN
+        return found._replace(seconds=found.seconds + each * found.outputs)
+
     weighed_chunk(join.streams, 0, np.zeros((0, join.streams.number), np.int64))  # it is loaded
-    found = _compiled(join, work, times)
-    if found is None or not held:
-        return found
-    members, ts, importance = (np.concatenate(own) for own in zip(*held, strict=True))
-    some = np.resize(np.arange(ts.size), _WRITTEN)
-    with scratch_folder() as folder:
-        write = OutputWriter(replace(task, draft=folder), schema)
-        begun = time.perf_counter()
-        for _ in write.all(lane, iter([(members[some], ts[some], importance[some])])):
-            pass
-        write.close()
-        each = (time.perf_counter() - begun) / _WRITTEN
-    return found._replace(seconds=found.seconds + each * found.outputs)
+    return _compiled(join, work, times, written)
 
 
 def _compiled(
-    join: ExactJoin, work: Callable[[SlicePart], int] | None, times: float
+    join: ExactJoin,
+    work: Callable[[SlicePart], int] | None,
+    times: float,
+    written: Callable[[Forecast], Forecast] | None = None,
 ) -> Forecast | None:
     """Return what is expected of a join that is compiled, None of one that need not be.
 
-    It is a part of what is joined, which takes so many times as long.
+    It is a part of what is joined, which takes so many times as long. `written` adds what it takes
+    to write the outputs, which nothing interprets.
     """
-    measure = partial(forecast, join, work)
+    measure, written = partial(forecast, join, work), written or (lambda found: found)
     if not COMPILED.always:
         first = measure()
-        if first is None or first.seconds * times < _INTERPRETED:
+        if first is None:
             return None
-    return compiled_first(measure)
+        writing = written(first).seconds - first.seconds
+        if first.seconds * times < _INTERPRETED and writing * times < _WRITING:
+            return None
+    found = compiled_first(measure)
+    return None if found is None else written(found)
 
 
 def line_of(found: Forecast, *, plain: bool, counted: bool) -> str:
