@@ -129,6 +129,58 @@ def test_few_tuples_are_tried_where_adaptations_take_long(
     assert fewer.report["harvest"]["expected_seconds"] is None
 
 
+def test_adaptations_of_many_lanes_are_added_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases.write(tmp_path, cases.streams(4, 60))
+    monkeypatch.setattr(outlook, "_LANES", 2)
+    monkeypatch.setattr(outlook, "_TOLD", 0.3)
+    tried: list[int] = []
+
+    def seconds(way: Way, task: object, lane: Lane, schema: object) -> float:
+        del task, schema
+        tried.append(lane.streams.ts.size)
+        return 0.2 if way.__name__ == "_harvested" else 0.1
+
+    monkeypatch.setattr(outlook, "_timed", seconds)
+    named = {name: tmp_path / f"{name}.parquet" for name in cases.NAMES}
+    given = SHED | {"basic_window": 1, "adapt_every": 1, "window": 30, "partition_by": "k"}
+    options = multijoin_options(named, None, {"predicate": "band:v:1", "time": "t", **given})
+    for settings, known in ((3 * 30 * 45, True), (3 * 30 * 45 * 90, False)):
+        monkeypatch.setattr(outlook, "_SETTINGS", settings)
+        found = run_multijoin(options, SerialExecutor()).content
+        told = found["harvest"]["expected_seconds"]
+        assert (told is not None) == known
+        if known:
+            most = max(sum(own["joined"].values()) for own in found["lanes"]["by_lane"])
+            every = sum(found["rows"].values())
+            assert set(tried) == {most}
+            assert told["harvested"] == pytest.approx(0.2 * every / most)
+            assert told["exact"] == pytest.approx(0.1 * every / most)
+
+
+def test_lanes_that_are_harvested_at_once_take_a_part_of_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases.write(tmp_path, cases.streams(4, 60))
+    named = {name: tmp_path / f"{name}.parquet" for name in cases.NAMES}
+    given: Any = {"predicate": "band:v:1", "time": "t", "partition_by": "k", **SHED}
+    options = multijoin_options(named, None, given)
+
+    def by_tuples(task: object, lane: Lane, schema: object) -> Expected:
+        del task, schema
+        return Expected(1.0 * lane.streams.ts.size, 2.0 * lane.streams.ts.size)
+
+    monkeypatch.setattr(outlook, "_of_lane", by_tuples)
+    for executor, at_once in ((SerialExecutor(), 1), (ThreadExecutor(3), 3)):
+        own = run_multijoin(options, executor).content
+        rows = sum(own["rows"].values())
+        told = own["harvest"]["expected_seconds"]
+        assert told["exact"] == pytest.approx(rows / at_once, rel=0.2)
+        rate = sum(own["joined"].values()) * at_once / own["seconds"]["join"]
+        assert own["tuples_per_second"] == pytest.approx(rate, rel=0.1)
+
+
 def test_what_a_first_trial_loads_is_not_expected_of_adaptations(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,7 @@ from engine.jobs.multijoin.harvested import index_costs_of, is_on_gpu, profile_o
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.orders import harvest_orders
 from engine.jobs.multijoin.read import Share, read_streams
-from engine.jobs.multijoin.shares import threads_of
+from engine.jobs.multijoin.shares import beside_of, threads_of
 from engine.jobs.streams import StreamSource, rows_of
 from engine.lanes.placing import Group, distinct_groups
 from engine.multiway.fractions.profile import JoinProfile
@@ -49,7 +49,8 @@ def lane_tasks(whole: MultiJoinTask, executor: Executor, stages: Stages) -> list
         for number, lanes in enumerate(dealt(rows, _number(whole, executor, len(rows))))
     ]
     threads = threads_of(executor, len(shares))
-    tasks = [replace(whole, share=share, threads=threads) for share in shares]
+    beside = beside_of(executor, len(shares))
+    tasks = [replace(whole, share=share, threads=threads, beside=beside) for share in shares]
     return _with_capacities(tasks, stages)
 
 

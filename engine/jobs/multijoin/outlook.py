@@ -36,6 +36,8 @@ _SETTINGS = 50_000
 """Basic windows among which settings are made, in all intervals: of more it takes a second."""
 _TOLD = 1.0
 """Seconds that adaptations take at least for something to be expected of few tuples."""
+_LANES = 100
+"""As large as the largest: of so many it is tried whole where its adaptations take time."""
 WARM = 40
 """Tuples that are joined first, so that little is compiled while the clock runs."""
 SHORT = 0.1
@@ -124,7 +126,7 @@ def expected_of(
     lanes : iterable of (MultiJoinTask, Lane)
         Of one task. The largest is tried.
     tuples : int
-        Of all tasks: those that are not tried are expected to take as long each.
+        Of all tasks: those that are not tried are expected to take as long each, side by side.
     schema : pyarrow.Schema
         Of the outputs.
 
@@ -135,10 +137,11 @@ def expected_of(
         of the time; unless adaptations take long (`_of_adaptations`).
     """
     task, lane = max(lanes, key=lambda own: own[1].streams.ts.size)
-    tried = _of_lane(task, lane, schema) or _of_adaptations(task, lane, schema)
+    times = tuples / max(1, lane.streams.ts.size)
+    tried = _of_lane(task, lane, schema) or _of_adaptations(task, lane, schema, times)
     if tried is None:
         return None
-    times = tuples / lane.streams.ts.size
+    times /= task.beside
     whole = Expected(tried.exact * times, tried.harvested * times)
     level = logging.WARNING if whole.exact <= whole.harvested else logging.INFO
     _log.log(level, "winnow: %s", whole.line)
@@ -170,11 +173,13 @@ def _of_lane(task: MultiJoinTask, lane: Lane, schema: pa.Schema) -> Expected | N
     )
 
 
-def _of_adaptations(task: MultiJoinTask, lane: Lane, schema: pa.Schema) -> Expected | None:
+def _of_adaptations(
+    task: MultiJoinTask, lane: Lane, schema: pa.Schema, times: float
+) -> Expected | None:
     """Return what is expected where it is adaptations that take time, however few tuples come.
 
     They take as long in a stretch that does not fill the windows. Beside them the join makes a part
-    of what the exact one makes, which is tried from the beginning on.
+    of what the exact one makes, which is tried from the beginning on. All lanes take `times` this.
     """
     streams, settings = lane.streams, task.harvest
     assert settings is not None  # noqa: S101 - the caller has looked
@@ -182,8 +187,8 @@ def _of_adaptations(task: MultiJoinTask, lane: Lane, schema: pa.Schema) -> Expec
     if size < _PART or task.windows.by_rows.any():
         return None
     span = int(streams.ts.max()) - int(streams.ts.min())
-    intervals = min(size, span // settings.adapt_every)
-    part = stretch_of(lane, size // _PART)
+    intervals = min(size, span // settings.adapt_every) * times
+    part = lane if times >= _LANES else stretch_of(lane, size // _PART)
     tried = part.streams.ts.size
     if intervals * sum(basic_counts(task.windows, settings.basic_window)) < _SETTINGS or not tried:
         return None
@@ -192,13 +197,13 @@ def _of_adaptations(task: MultiJoinTask, lane: Lane, schema: pa.Schema) -> Expec
         for way, lane in ((_harvested, part), (_exact, lane))
     )
     seconds = least_of(own) * size / tried
-    if seconds < _TOLD:
+    if seconds * times < _TOLD:
         return None
     seconds = min(seconds, least_of(own) * size / tried)  # the first one loads what is compiled
-    if seconds < _TOLD:
+    if seconds * times < _TOLD:
         return None
     exact = whole()
-    return Expected(exact, seconds + (settings.throttle or 1.0) * exact)
+    return Expected(exact, seconds + (tried < size) * (settings.throttle or 1.0) * exact)
 
 
 def least_of(measure: Callable[[], float]) -> float:

@@ -14,6 +14,7 @@ from engine.jobs.multijoin.lanes import lane_tasks
 from engine.jobs.multijoin.machine import with_capacity
 from engine.jobs.multijoin.report import report_content
 from engine.jobs.multijoin.shares import (
+    beside_of,
     lead_in,
     share_count,
     shares_of,
@@ -101,7 +102,7 @@ def _tasks(whole: MultiJoinTask, executor: Executor, stages: Stages) -> list[Mul
     own = replace(
         whole,
         threads=threads_of(executor, len(shares)),
-        beside=min(len(shares), executor.slots or executor.threads),
+        beside=beside_of(executor, len(shares)),
     )
     return [replace(own, share=share) for share in shares]
 

@@ -176,6 +176,11 @@ def threads_of(executor: Executor, tasks: int) -> int:
     return 1 if executor.slots else max(1, executor.threads // tasks)
 
 
+def beside_of(executor: Executor, tasks: int) -> int:
+    """Return how many of some tasks run at once."""
+    return min(tasks, executor.slots or executor.threads)
+
+
 def share_count(asked: int | None, slots: int, rows: Sequence[int | None]) -> int:
     """Return how many shares to make: as asked, else one for each task that can run elsewhere.
 
