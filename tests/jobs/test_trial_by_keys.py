@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from engine.jobs.sweep.exact_counter import ExactCounter
 from engine.jobs.sweep.task import replay_cells, sweep_lane
 from engine.jobs.trial import run, stretches
 from engine.jobs.trial.by_keys import HELD, LEAST, MOST, of_part, parts_of_keys
-from engine.jobs.trial.candidates import Candidate
+from engine.jobs.trial.candidates import COUNTING, SLOW, Candidate
 from engine.jobs.trial.found import FAVOURED, KEYS, TIME
 from engine.jobs.trial.run import run_trial
 from engine.jobs.trial.stretches import Keys
@@ -104,6 +105,8 @@ def test_long_windows_try_all_policies_on_parts_of_the_keys(tmp_path: Path) -> N
         assert (found.sampled, found.exact) == (KEYS, False)
         assert found.stretches / MOST - 0.001 <= found.share <= found.stretches / LEAST
         assert found.replayed <= 4 * rows
+        tried = {one.candidate[::2] for one in found.found[0]}
+        assert {*product(COUNTING, ("window", "history"))} - {SLOW} <= tried
         assert full[found.found[0][0].candidate] > 0.97 * best
 
 

@@ -19,6 +19,7 @@ from engine.jobs.trial.screened import (
     Screen,
     close,
     finalists,
+    for_keys,
     memories_of,
     others,
     screens,
@@ -88,8 +89,9 @@ def run_trial(
     not find clearly worse than the best are replayed on everything, and the best of them with all
     estimators, splits and memories. Where even two take too much, what may be best is replayed on
     twice as many stretches, again and again, as long as it matters and can be afforded. Where
-    windows are so long that few stretches can be afforded, parts of the keys stand for them, or if
-    there are none, the first policies of the list are replayed on everything.
+    windows are so long that few stretches can be afforded with all splits, parts of the keys stand
+    for them, with those estimators that go by all that arrives; or if there are none, few
+    stretches with one split, or the first policies of the list on everything.
     """
     return _Rounds(layout, lanes, measure, seed, tuples, also).trial()
 
@@ -150,23 +152,25 @@ class _Rounds:
         policies = self._screens[-1]
         on_everything = self._all_affordable(policies.cells, self._tuples)
         least = RATHER if on_everything else FEW
-        for screen in self._screens:
-            stretches, number = affordable(
-                self._lanes,
-                self._layout.exact,
-                self._replays.weights(screen.cells),
-                self._for_first(),
-            )
+        for screen in self._screens[: None if on_everything else -1]:
+            stretches, number = self._in_time(screen)
             if number >= max(least, screen.least):
                 return screen, stretches, number
         if on_everything:
             return None
-        cells = [[own[number] for number in policies.cells] for own in self._layout.cells]
-        weight = sum(self._replays.weights(policies.cells))
+        of_keys = for_keys(self._layout, policies)
+        cells = [[own[number] for number in of_keys.cells] for own in self._layout.cells]
+        weight = sum(self._replays.weights(of_keys.cells))
         parts, draws = parts_of_keys(self._lanes, cells, weight, self._for_first(), FEW)
         if draws:
-            return policies, parts, draws
+            return of_keys, parts, draws
+        stretches, number = self._in_time(policies)
         return (policies, stretches, number) if number else None
+
+    def _in_time(self, screen: Screen) -> tuple[list[Stretch], int]:
+        """Return stretches of time for a first round, and how many draws can be afforded."""
+        weights = self._replays.weights(screen.cells)
+        return affordable(self._lanes, self._layout.exact, weights, self._for_first())
 
     @property
     def _duel(self) -> int:

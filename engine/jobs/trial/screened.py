@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from engine.jobs.trial.candidates import COUNTING
 from engine.jobs.trial.found import FAVOURED, Pair, best_of
-from engine.jobs.trial.layout import TrialLayout
+from engine.jobs.trial.layout import Place, TrialLayout
 from engine.jobs.trial.stretches import DRAWS
 from engine.options.budget import POOLED
 from engine.replay.layout import ESTIMATORS
@@ -55,6 +55,21 @@ def screens(layout: TrialLayout) -> list[Screen]:
     if len(memories) > 1:
         found = [Screen([*every], FEW), Screen([*first.values()], DRAWS), *found]
     return [*found, Screen(one, FEW), Screen([*by_policy.values()], 1)]
+
+
+def for_keys(layout: TrialLayout, screen: Screen) -> Screen:
+    """Return a screen for parts of the keys: the counting policies with all that arrives instead.
+
+    That is, by the window and by the history. Parts have all of the time, which stretches have not,
+    and so these cost no more.
+    """
+    cells: list[int] = []
+    for cell in screen.cells:
+        own, memory = layout.places[cell]
+        others = [Place(own._replace(estimator=one), memory) for one in ESTIMATORS[1:]]
+        found = [layout.places.index(one) for one in others if one in layout.places]
+        cells += found if own.policy in COUNTING and found else [cell]
+    return screen._replace(cells=cells)
 
 
 def memories_of(layout: TrialLayout, cells: Collection[int]) -> list[int]:
