@@ -45,8 +45,14 @@ class ByKey(NamedTuple):
         """Return the numbers of tuples of one side, 0 left, 1 right."""
         if not self.codes.size:
             return np.full(codes.size, self.others[side])
+        values, low = (self.left, self.right)[side], int(self.codes[0])
+        width = int(self.codes[-1]) - low + 1
+        if width <= codes.size:  # by their places, of which one more is for codes beyond
+            places = np.full(width + 1, self.others[side])
+            places[self.codes - low] = values
+            beyond = (codes < low) | (codes > self.codes[-1])
+            return places[np.where(beyond, width, codes - low)]
         at = np.minimum(np.searchsorted(self.codes, codes), self.codes.size - 1)
-        values = (self.left, self.right)[side]
         return np.where(self.codes[at] == codes, values[at], self.others[side])
 
 
