@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 import pytest
@@ -155,6 +156,24 @@ def test_many_policies_are_printed_in_tables_that_fit() -> None:
     assert len(heads) > 1
     named = [cell.strip() for line in heads for cell in line.split("┃")]
     assert [name for name in named if name in POLICIES] == list(POLICIES)
+
+
+@pytest.mark.parametrize(
+    ("targets", "titles"),
+    [
+        ((), ["importance recall"]),
+        (("recall",), ["recall"]),
+        (("recall", "importance_recall"), ["recall", "importance recall"]),
+    ],
+)
+def test_what_targets_are_of_is_what_tables_show(
+    targets: tuple[str, ...], titles: list[str]
+) -> None:
+    rows = [row("dgl", 10, 0.5), row("prob", 10, 0.25)]
+    lines = printed(rows, [Target(measure, 0.3) for measure in targets])
+    text = " ".join(" ".join(line for line in lines if line[:1] not in "┏┃┡│└").split())
+    found = re.findall(r"((?:importance )?recall) in %, window", text)
+    assert found == titles
 
 
 def test_tuples_that_splits_round_apart_and_what_replays_took_are_told() -> None:

@@ -20,8 +20,7 @@ from engine.runtime.time_units import span_text
 
 MOST_LINES = 16
 """Settings shown beneath each other; of more, the best of each policy."""
-_MEASURES = {
-    "importance_recall": "importance recall",
+_OF_BEST = {
     "share_of_best": "share, at least, of the best possible importance",
     "share_of_best_any": "share, at least, of the best possible importance of any split",
 }
@@ -31,13 +30,18 @@ _AROUND = 3
 
 
 def print_sweep(result: SweepResult, console: Console) -> None:
-    """Print every window's importance recalls, the advice, and what the sweep took."""
+    """Print every window's importance recalls, the advice, and what the sweep took.
+
+    Where targets are of recall, recalls stand in place of importance recalls, or beside them.
+    """
     report = result.report
+    asked = [one.target.measure for one in result.advice] or ["importance_recall"]
+    measures = {measure: measure.replace("_", " ") for measure in asked} | _OF_BEST
     rows, tick = rows_in(result.table), report["grid"]["tick"]
     for windows in dict.fromkeys((row.window_left, row.window_right) for row in rows):
         mine = [row for row in rows if (row.window_left, row.window_right) == windows]
         where = _window(windows[0], tick)
-        for measure, title in _MEASURES.items():
+        for measure, title in measures.items():
             choices = [one for one in choices_of(mine) if getattr(one, measure) is not None]
             if choices and (measure != _OWN or _comparable(choices)):
                 shares = _Shares(choices, measure, f"{title} in %, {where}")
