@@ -1,9 +1,10 @@
 """What `winnow replay --policy auto` chooses, against the best of a full sweep.
 
-    python benchmarks/advice.py [--of natural|other|generated|long|later] [--only NAME] [--again]
+    python benchmarks/advice.py [--of natural|other|...] [--only NAME] [--again]
 
 Joins are the natural ones of real archives, other joins and windows of these, which nobody tuned
-to, generated ones, also within long windows, and later ones, written once the advice was as it is.
+to, generated ones, also within long windows, later ones, written once the advice was as it is, and
+packaged ones, of real archives that came last of all and are not kept here.
 Each join is replayed whole under every policy but custom, every split with a name and every
 estimator that matters (DIMPPROB with the estimator history is left out: it ranks every resident
 again at every instant). The choice is that of the trial, one memory at a time, as a replay makes
@@ -32,6 +33,7 @@ import generated_joins
 import real_joins
 from generated_joins import GENERATED, LONG, Generated
 from later_joins import LATER
+from packaged_joins import PACKAGED
 from real_joins import NATURAL, OTHER, Join
 from reproduce.record import commit, write
 
@@ -58,6 +60,7 @@ SEEDS = range(3)
 """Of trials of few tuples."""
 JOINS: dict[str, Mapping[str, Join | Generated]] = {
     "natural": NATURAL, "other": OTHER, "generated": GENERATED, "long": LONG, "later": LATER,
+    "packaged": PACKAGED,
 }  # fmt: skip
 
 
