@@ -11,6 +11,7 @@ from typing import Any
 import multijoin_cases as cases
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from multijoin_cases import CASES, joined
 from multiway_cases import PREDICATES, random_streams, values
@@ -179,6 +180,26 @@ def test_lanes_that_are_harvested_at_once_take_a_part_of_the_time(
         assert told["exact"] == pytest.approx(rows / at_once, rel=0.2)
         rate = sum(own["joined"].values()) * at_once / own["seconds"]["join"]
         assert own["tuples_per_second"] == pytest.approx(rate, rel=0.1)
+
+
+@pytest.mark.parametrize("told", [Expected(30.0, 20.0), None])
+def test_no_join_is_expected_to_take_less_than_its_largest_lane(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: Expected | None
+) -> None:
+    """Of 3 lanes, which are joined at once, one has 9 tuples of 10."""
+    table = pa.table({"t": range(60), "k": [0] * 54 + [1] * 3 + [2] * 3, "v": range(60)})
+    for name in cases.NAMES:
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    monkeypatch.setattr(outlook, "_of_lane", lambda *_: told)
+    monkeypatch.setattr(forecasts, "_FEW", 0)
+    monkeypatch.setattr(forecasts, "forecast", lambda *_: Forecast(30.0, 1.0))
+    named = {name: tmp_path / f"{name}.parquet" for name in cases.NAMES}
+    given: Any = {"predicate": "band:v:1", "time": "t", "partition_by": "k", **SHED}
+    own = run_multijoin(multijoin_options(named, None, given), ThreadExecutor(3)).content
+    if told is None:
+        assert own["expected"]["seconds"] == 30.0
+    else:
+        assert own["harvest"]["expected_seconds"] == told._asdict()
 
 
 def test_what_a_first_trial_loads_is_not_expected_of_adaptations(

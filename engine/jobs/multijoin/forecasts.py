@@ -94,7 +94,8 @@ def forecast_exact(
     found = _tried(task, lane, join, schema, times) if written else _compiled(join, None, times)
     if found is None:
         return None
-    found = Forecast(found.seconds * times / task.beside, found.outputs * times)
+    at_once = max(1.0, times / task.beside)  # a lane is joined by one task
+    found = Forecast(found.seconds * at_once, found.outputs * times)
     counted = options.approximate and options.reference == "exact"
     level = logging.WARNING if found.seconds >= LONG and (plain or counted) else logging.INFO
     _log.log(level, "winnow: %s", line_of(found, plain=plain, counted=counted))

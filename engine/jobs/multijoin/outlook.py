@@ -141,7 +141,7 @@ def expected_of(
     tried = _of_lane(task, lane, schema) or _of_adaptations(task, lane, schema, times)
     if tried is None:
         return None
-    times /= task.beside
+    times = max(1.0, times / task.beside)  # a lane is joined by one task
     whole = Expected(tried.exact * times, tried.harvested * times)
     level = logging.WARNING if whole.exact <= whole.harvested else logging.INFO
     _log.log(level, "winnow: %s", whole.line)
