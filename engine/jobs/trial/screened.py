@@ -132,8 +132,8 @@ def others(
     """Return the best of each policy, then those that count matches with all estimators.
 
     With each memory, the best first, with the estimators that recall most first. Stretches may have
-    missed what a policy is good for, and were replayed with one estimator: that of what is held,
-    which loses keys where memories are small.
+    missed what a policy is good for, and those of time were replayed with one estimator: that of
+    what is held, which loses keys where memories are small.
     """
     of_policy: dict[tuple[str, int], int] = {}
     counting: dict[int, dict[str, int]] = {}
