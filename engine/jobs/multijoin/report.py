@@ -51,6 +51,7 @@ def report_content(
     for own in results:
         for stage, spent in own.seconds.items():
             stages[stage] = stages.get(stage, 0.0) + spent
+    joins = [own.seconds.get("join", 0.0) for own in results]
     joined = {name: sum(own.joined for own in rows) for name, rows in counts.items()}
     sheds = [own.harvested for own in lanes if own.harvested is not None]
     harvested = together(sheds, slices=task.share.lanes == WHOLE.lanes) if sheds else None
@@ -86,7 +87,7 @@ def report_content(
         "expected": None if first.exact_forecast is None else first.exact_forecast._asdict(),
         **envelope(
             stages,
-            rate=per_second(sum(joined.values()), stages.get("join", 0.0) / task.beside),
+            rate=per_second(sum(joined.values()), taken(joins, task.beside)),
             device=device,
             seed=options.seed,
             out=options.out,
@@ -104,6 +105,17 @@ def report_content(
             "expected_seconds": None if expected is None else expected._asdict()
         }
     return content
+
+
+def taken(tasks: Sequence[float], beside: int) -> float:
+    """Return the seconds that tasks take of which so many run at once.
+
+    Examples
+    --------
+    >>> taken([1.0, 1.0, 1.0, 1.0], 2), taken([9.0, 1.0], 2)
+    (2.0, 9.0)
+    """
+    return max([sum(tasks) / beside, *tasks])
 
 
 def _window(task: MultiJoinTask, stream: int) -> int | str:
