@@ -19,7 +19,7 @@ from engine.jobs.sweep.plots import (
 )
 from engine.jobs.sweep.rows import Row, rows_in
 from engine.jobs.sweep.run import SweepResult
-from engine.jobs.sweep.table import print_sweep
+from engine.jobs.sweep.table import measures_asked, print_sweep
 from engine.report.answers import Answer
 from engine.report.charts import Chart, Lines, Series, Values
 from engine.report.shown import Shown
@@ -61,7 +61,8 @@ def _charts(result: SweepResult) -> list[Chart]:
     panels, tick = Panels(rows), result.report["grid"]["tick"]
     alike = all(row.importance == row.outputs for row in rows)
     measures = [own for own in MEASURES if not (alike and own.name == "importance_recall")]
-    measures.sort(key=lambda own: own.name != "importance_recall")
+    asked = measures_asked(result)
+    measures.sort(key=lambda own: own.name not in asked)
     policies = ordered(rows, measures[0])
     charts: list[Chart] = []
     for measure in measures:

@@ -29,19 +29,21 @@ _AROUND = 3
 """Characters of a column beside its text."""
 
 
-def print_sweep(result: SweepResult, console: Console) -> None:
-    """Print every window's importance recalls, the advice, and what the sweep took.
+def measures_asked(result: SweepResult) -> list[str]:
+    """Return the measures that targets are of; importance recall where there are no targets."""
+    asked = dict.fromkeys(one.target.measure for one in result.advice)
+    return [*asked] or ["importance_recall"]
 
-    Where targets are of recall, recalls stand in place of importance recalls, or beside them.
-    """
+
+def print_sweep(result: SweepResult, console: Console) -> None:
+    """Print what every window reaches, by what targets are of, the advice, and what it took."""
     report = result.report
-    asked = [one.target.measure for one in result.advice] or ["importance_recall"]
-    measures = {measure: measure.replace("_", " ") for measure in asked} | _OF_BEST
+    asked = {measure: measure.replace("_", " ") for measure in measures_asked(result)}
     rows, tick = rows_in(result.table), report["grid"]["tick"]
     for windows in dict.fromkeys((row.window_left, row.window_right) for row in rows):
         mine = [row for row in rows if (row.window_left, row.window_right) == windows]
         where = _window(windows[0], tick)
-        for measure, title in measures.items():
+        for measure, title in (asked | _OF_BEST).items():
             choices = [one for one in choices_of(mine) if getattr(one, measure) is not None]
             if choices and (measure != _OWN or _comparable(choices)):
                 shares = _Shares(choices, measure, f"{title} in %, {where}")
