@@ -65,7 +65,7 @@ class LaneReplay:
     facts : FactIndex, optional
         These facts, for a policy that learns from all that arrives.
     spares : bool, optional
-        Few tuples are replayed, by the kernel for all policies: compiled if need be, or as it is.
+        Given where few tuples are replayed: whether the kernel for all policies may be compiled.
 
     Notes
     -----

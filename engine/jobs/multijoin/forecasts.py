@@ -15,6 +15,7 @@ from engine.device.vectors import ChosenProposals, proposals_on
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.outlook import compiled_first
 from engine.jobs.multijoin.read import Lane
+from engine.jobs.multijoin.shares import at_once
 from engine.jobs.multijoin.written import OutputWriter, Part
 from engine.multiway.exact.forecast import Forecast, forecast
 from engine.multiway.exact.join import ExactJoin
@@ -94,8 +95,7 @@ def forecast_exact(
     found = _tried(task, lane, join, schema, times) if written else _compiled(join, None, times)
     if found is None:
         return None
-    at_once = max(1.0, times / task.beside)  # a lane is joined by one task
-    found = Forecast(found.seconds * at_once, found.outputs * times)
+    found = Forecast(found.seconds * at_once(times, task.beside), found.outputs * times)
     counted = options.approximate and options.reference == "exact"
     level = logging.WARNING if found.seconds >= LONG and (plain or counted) else logging.INFO
     _log.log(level, "winnow: %s", line_of(found, plain=plain, counted=counted))
@@ -136,9 +136,9 @@ def _tried(
             del held[:-_KEPT]
         return outputs
 
-    def written(found: Forecast) -> Forecast:
+    def seconds_a_row() -> float:
         if not held:
-            return found
+            return 0.0
         members, ts, importance = (np.concatenate(own) for own in zip(*held, strict=True))
         some = np.resize(np.arange(ts.size), _WRITTEN)
         with scratch_folder() as folder:
@@ -147,34 +147,35 @@ def _tried(
             for _ in write.all(lane, iter([(members[some], ts[some], importance[some])])):
                 pass
             write.close()
-            each = (time.perf_counter() - begun) / _WRITTEN
-        return found._replace(seconds=found.seconds + each * found.outputs)
+            return (time.perf_counter() - begun) / _WRITTEN
 
     weighed_chunk(join.streams, 0, np.zeros((0, join.streams.number), np.int64))  # it is loaded
-    return _compiled(join, work, times, written)
+    return _compiled(join, work, times, seconds_a_row)
 
 
 def _compiled(
     join: ExactJoin,
     work: Callable[[SlicePart], int] | None,
     times: float,
-    written: Callable[[Forecast], Forecast] | None = None,
+    seconds_a_row: Callable[[], float] = float,
 ) -> Forecast | None:
     """Return what is expected of a join that is compiled, None of one that need not be.
 
-    It is a part of what is joined, which takes so many times as long. `written` adds what it takes
-    to write the outputs, which nothing interprets.
+    It is a part of what is joined, which takes so many times as long. A row of the outputs takes
+    `seconds_a_row` to write, which nothing interprets: none where they are counted.
     """
-    measure, written = partial(forecast, join, work), written or (lambda found: found)
+    measure = partial(forecast, join, work)
     if not COMPILED.always:
         first = measure()
         if first is None:
             return None
-        writing = written(first).seconds - first.seconds
+        writing = seconds_a_row() * first.outputs
         if first.seconds * times < _INTERPRETED and writing * times < _WRITING:
             return None
     found = compiled_first(measure)
-    return None if found is None else written(found)
+    if found is None:
+        return None
+    return found._replace(seconds=found.seconds + seconds_a_row() * found.outputs)
 
 
 def line_of(found: Forecast, *, plain: bool, counted: bool) -> str:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from engine.jobs.multijoin.harvested import HarvestRun
 from engine.jobs.multijoin.join_task import MultiJoinTask
 from engine.jobs.multijoin.read import WHOLE, Lane
+from engine.jobs.multijoin.shares import at_once
 from engine.jobs.multijoin.written import OutputWriter
 from engine.multiway.exact.join import ExactJoin
 from engine.multiway.streams import Attributes, MultiStreams, Windows, basic_counts
@@ -141,8 +142,7 @@ def expected_of(
     tried = _of_lane(task, lane, schema) or _of_adaptations(task, lane, schema, times)
     if tried is None:
         return None
-    times = max(1.0, times / task.beside)  # a lane is joined by one task
-    whole = Expected(tried.exact * times, tried.harvested * times)
+    whole = Expected(*(seconds * at_once(times, task.beside) for seconds in tried))
     level = logging.WARNING if whole.exact <= whole.harvested else logging.INFO
     _log.log(level, "winnow: %s", whole.line)
     return whole
@@ -179,7 +179,7 @@ def _of_adaptations(
     """Return what is expected where it is adaptations that take time, however few tuples come.
 
     They take as long in a stretch that does not fill the windows. Beside them the join makes a part
-    of what the exact one makes, which is tried from the beginning on. All lanes take `times` this.
+    of the exact one, which is tried from the beginning on. All lanes take `times` this.
     """
     streams, settings = lane.streams, task.harvest
     assert settings is not None  # noqa: S101 - the caller has looked

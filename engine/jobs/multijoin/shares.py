@@ -181,6 +181,18 @@ def beside_of(executor: Executor, tasks: int) -> int:
     return min(tasks, executor.slots or executor.threads)
 
 
+def at_once(times: float, beside: int) -> float:
+    """Return how many times as long as the largest task all take, of which so many run at once.
+
+    Parameters
+    ----------
+    times : float
+        How many times as much as the largest all have to do.
+    beside : int
+    """
+    return max(1.0, times / beside)
+
+
 def share_count(asked: int | None, slots: int, rows: Sequence[int | None]) -> int:
     """Return how many shares to make: as asked, else one for each task that can run elsewhere.
 

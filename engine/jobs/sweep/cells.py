@@ -37,7 +37,8 @@ class Cell(NamedTuple):
     sampling: Sampling | None = None
     """Of a sampling policy."""
     spares: bool | None = None
-    """Of few tuples: whether to compile the kernel for all policies (`engine.replay.common`)."""
+    """Given where few tuples are replayed: whether the kernel for all policies may be compiled for
+    them (`engine.replay.common`)."""
     parts: tuple[int, ...] = (0,)
     """First ticks of the parts of time whose outputs are counted apart, on the CPU."""
     since: int | None = None
