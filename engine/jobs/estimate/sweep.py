@@ -104,6 +104,7 @@ def _plan(
     tasks = [TimesTask(files, tuple(fine.tolist())) for files in lanes.files]
     counts = np.sum(lanes.stages.mapped("times", rows_by_time, tasks, lanes.rows), axis=0)
     spreads = [density.spread_of(fine[:-1], fine[1:] - 1, own) for own in counts]
+    edges = slices.longer(edges, spreads[0].before(edges) + spreads[1].before(edges))
     known = measures_of(edges, (spreads[0], spreads[1]), (longest, longest))
     executor = lanes.stages.executor
     before: Floats = spreads[0].before(edges) + spreads[1].before(edges)

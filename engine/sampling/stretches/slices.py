@@ -17,6 +17,8 @@ ENOUGH = 400
 """Slices to be had if lifetimes and row groups permit: more say more of how much they differ."""
 GROUPS = 4
 """Row groups of a slice, if that leaves `ENOUGH`: one at each end is read for a part of it."""
+JOINED, ALIKE = 3, 2.0
+"""Slices that `longer` makes one of, unless one of those has so many times the tuples of others."""
 MOST = 10_000
 CROWDED, MANY_TIMES = 0.05, 8
 """Share of all tuples, and times the mean of all slices, with which a slice is cut again."""
@@ -139,3 +141,31 @@ def cut_again(
 def fractions(gap: Ints, at: Ints, parts: Ints) -> Ints:
     """Return ``gap * at // parts`` without the product, which may not fit."""
     return gap // parts * at + gap % parts * at // parts
+
+
+def longer(edges: Ints, before: Floats) -> Ints:
+    """Return the edges of longer slices, of which the fewest tell enough where they are alike.
+
+    Parameters
+    ----------
+    edges : (slices + 1,) int64
+        First tick of every slice, and the tick after the last.
+    before : (slices + 1,) float64
+        Tuples before each of them.
+
+    Returns
+    -------
+    (longer slices + 1,) int64
+        The edges as they are where the longer ones are not alike, or fewer than `ENOUGH`.
+
+    Examples
+    --------
+    >>> longer(np.arange(1201), np.arange(1201.0)).size
+    401
+    """
+    joined = min(JOINED, (edges.size - 1) // ENOUGH)
+    if joined <= 1:
+        return edges
+    fewer = np.append(np.arange(0, edges.size - 1, joined), edges.size - 1)
+    tuples = np.diff(before[fewer])
+    return edges[fewer] if tuples.max() <= ALIKE * tuples.mean() else edges

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from engine.runtime.errors import SpecError
 from engine.sampling.stretches.density import Spread, by_keys, by_values, spread_of, stepped
 from engine.sampling.stretches.measures import COUNTED, FIRST, Measures, measures_of
-from engine.sampling.stretches.slices import CROWDED, MANY_TIMES, cut, cut_again
+from engine.sampling.stretches.slices import CROWDED, ENOUGH, MANY_TIMES, cut, cut_again, longer
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -298,3 +298,19 @@ def test_crowded_slices_are_cut_until_they_are_short_or_not_crowded(seed: int) -
     most = max(CROWDED, MANY_TIMES / share.size)
     assert (np.diff(found)[share > most] < 2 * least).all()
     assert (np.diff(found)[np.diff(before(found)) > 20] < 10**5).all()
+
+
+@pytest.mark.parametrize(("burst", "found"), [(1.0, 667), (30.0, 2000)])
+def test_slices_are_longer_where_they_are_alike(burst: float, found: int) -> None:
+    edges = np.arange(0, 20_001, 10)
+    each = np.ones(2000)
+    each[700:703] = burst
+    own = longer(edges, np.append(0.0, each.cumsum()))
+    assert own.size == found + 1
+    assert (own[0], own[-1]) == (0, 20_000)
+    assert set(own.tolist()) <= set(edges.tolist())
+
+
+def test_slices_are_not_made_fewer_than_enough() -> None:
+    edges = np.arange(0, 2 * ENOUGH, 2)
+    assert longer(edges, edges.astype(np.float64)).tolist() == edges.tolist()
