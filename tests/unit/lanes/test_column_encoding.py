@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -189,12 +190,16 @@ def test_a_run_is_read_from_any_row_on_however_its_columns_are_packed(
             run.fill(start, found)
             for name, values in zip(COLUMNS, columns, strict=True):
                 assert found[name].tobytes() == values[start:stop].tobytes()
-        first, last = columns[0][rows // 4], columns[0][rows // 2]
-        low, high = (
-            np.searchsorted(columns[0], [first]),
-            np.searchsorted(columns[0], [last], "right"),
-        )
-        assert run.between(0, rows, int(first), int(last)) == (int(low[0]), int(high[0]))
+        for start, stop in ((0, rows), (third, rows), (third, 2 * third + 1), (third, third + 1)):
+            times = columns[0][start:stop]
+            some = [*times[:: max(1, rows // 9)].tolist(), int(times[0]) - 1, int(times[-1]) + 1]
+            for first, last in product(some, some):
+                low, high = (
+                    np.searchsorted(times, [first])[0],
+                    np.searchsorted(times, [last], "right")[0],
+                )
+                ends = start + int(low), start + int(max(low, high))
+                assert run.between(start, stop, first, last) == ends
         run.close()
 
 
