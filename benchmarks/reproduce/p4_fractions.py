@@ -69,7 +69,7 @@ def example(half: float, seed: int) -> dict[str, float]:
     sigma = [[1, 0.010, 0.015], [0.010, 1, 0.008], [0.015, 0.008, 1]]
     join = JoinProfile((300, 100, 150), (10,) * 3, (5,) * 3, orders, sigma, learned)
     best = best_setting(join, join.limit(0.5))
-    brute = best_settings([join], [Search(0, join.limit(0.5))], least=0)[0]
+    brute = best_settings([join], [Search(0, join.limit(0.5))])[0]
     if best is None or brute is None:
         raise AssertionError("nothing fits half of the cost")
     counts = best.counts.tolist()
@@ -129,7 +129,7 @@ def timed(join: JoinProfile, throttle: float, method: str) -> float:
     if method == "exact":
         return milliseconds(partial(best_setting, join, limit))
     if method == "exhaustive":
-        return milliseconds(partial(best_settings, [join], [Search(0, limit)], least=0))
+        return milliseconds(partial(best_settings, [join], [Search(0, limit)]))
     return milliseconds(partial(greedy, join, throttle, method))
 
 

@@ -14,7 +14,6 @@ def tabulate(
     ends: Array,
     starts: Array,
     directions: Array,
-    least: int,
     strides: Array,
     hops: Array,
     entries: Array,
@@ -35,8 +34,6 @@ def tabulate(
     starts : (ranges,) int64
         Where index 0 of each range's direction would be written.
     directions : (ranges,) int64
-    least : int64
-        The count that digit 0 stands for, 0 or 1.
     strides : (hops,) int64
         As `Space` has them.
     hops, entries, rates, used, passed
@@ -53,7 +50,6 @@ def tabulate(
             index,
             hops[direction],
             hops[direction + 1],
-            least,
             strides,
             entries,
             used,

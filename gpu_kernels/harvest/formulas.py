@@ -10,7 +10,7 @@ The order of the float64 operations, each of which rounds by itself, is part of 
   ``O = O + rate * partials``.
 
 A setting's index counts in mixed radix, the first hop of the first direction most significant, as
-`itertools.product` goes through the hops; a digit is the hop's count less the least one allowed.
+`itertools.product` goes through the hops; a digit is the hop's count.
 """
 
 from __future__ import annotations
@@ -88,7 +88,6 @@ def indexed_terms(
     index: int,
     first: int,
     last: int,
-    least: int,
     strides: Array,
     entries: Array,
     used: Array,
@@ -102,8 +101,6 @@ def indexed_terms(
         Of the setting among the direction's own.
     first, last : int
         The direction's hops, ``first <= hop < last``.
-    least : int
-        The count that digit 0 stands for.
     strides : (hops,) int64
         What a step of each hop's digit adds to the index.
     entries : (hops + 1,) int64
@@ -124,7 +121,7 @@ def indexed_terms(
     for hop in range(first, last):
         digit = rest // strides[hop]
         rest = rest - digit * strides[hop]
-        entry = entries[hop] + least + digit
+        entry = entries[hop] + digit
         cost = add_comparisons(cost, used[entry], partials)
         partials = partials * passed[entry]
     return cost, partials

@@ -88,7 +88,7 @@ class DeviceHarvest:
         if blocks.owner.size:
             starts = np.cumsum(sizes) - sizes - ranges.begin
             arguments = [*pieces, self.device.upload(starts), self.device.upload(ranges.first)]
-            arguments += [np.int64(space.least), self.device.upload(space.strides), self._hops]
+            arguments += [self.device.upload(space.strides), self._hops]
             arguments += [self._entries, self._rates, self._used, self._passed, costs, outputs]
             self.device.launch(counted.TABULATE, blocks.owner.size, staging.THREADS, arguments)
         return costs, outputs

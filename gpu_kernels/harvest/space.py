@@ -14,10 +14,8 @@ BEYOND = int(np.iinfo(np.int64).max)
 
 
 class Space(NamedTuple):
-    """The settings of a layout that have at least `least` logical basic windows in every hop."""
+    """The settings of a layout, counted."""
 
-    least: int
-    """0 or 1."""
     strides: Ints
     """(hops,) int64. What a step of a hop's count adds to the index of its direction's setting."""
     offsets: Ints
@@ -92,15 +90,12 @@ def _weights(radices: Sequence[int]) -> tuple[list[int], int]:
     return weights[::-1], min(total, BEYOND)
 
 
-def space_of(layout: Layout, least: int = 1) -> Space:
-    """Return the settings of a layout's joins, from `least` logical basic windows a hop to n.
+def space_of(layout: Layout) -> Space:
+    """Return the settings of a layout's joins, from 0 logical basic windows a hop to n.
 
     Parameters
     ----------
     layout : Layout
-    least : {1, 0}
-        1: harvest fractions in (0, 1], as P4 4.1.2 has them. 0: a window may go unread, as the
-        heuristic of P4 5.1 begins.
 
     Raises
     ------
@@ -113,10 +108,10 @@ def space_of(layout: Layout, least: int = 1) -> Space:
     >>> from gpu_kernels.harvest.layout import JoinTerms, flatten
     >>> flat = np.array([0.0, 0.5, 1.0])
     >>> join = JoinTerms(np.ones(3), np.ones((3, 2)), np.ones((3, 2)), [[flat] * 2] * 3)
-    >>> space_of(flatten([join])).totals.tolist(), space_of(flatten([join]), 0).totals.tolist()
-    ([64], [729])
+    >>> space_of(flatten([join])).totals.tolist()
+    [729]
     """
-    radices = (np.diff(layout.entries) - least).tolist()
+    radices = np.diff(layout.entries).tolist()
     strides: list[int] = []
     sizes: list[int] = []
     for direction in range(layout.rates.size):
@@ -136,7 +131,6 @@ def space_of(layout: Layout, least: int = 1) -> Space:
         weights += steps
         totals.append(total)
     return Space(
-        least,
         np.array(strides, np.int64),
         starts_of(sizes),
         np.array(weights, np.int64),

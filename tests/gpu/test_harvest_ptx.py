@@ -21,7 +21,7 @@ KERNELS = {
     if isinstance(value, Kernel)
 }
 SIGNATURES = {
-    "TABULATE": (*PIECES, I, I, N, I, I, I, F, F, F, F, F),
+    "TABULATE": (*PIECES, I, I, I, I, I, F, F, F, F, F),
     "SEARCH": (*PIECES, N, N, I, I, F, I, I, F, F, F, F, I),
     "CHOOSE": (I, F, F, I, F, F, I),
 }

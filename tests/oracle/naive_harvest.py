@@ -98,19 +98,19 @@ def everything(join: dict[str, Any]) -> Counts:
     return [[int(join["basic"][window]) for window in order] for order in join["orders"]]
 
 
-def settings(join: dict[str, Any], least: int = 1) -> Iterator[Counts]:
+def settings(join: dict[str, Any]) -> Iterator[Counts]:
     """All settings, the last hop of the last direction going through its counts first."""
     m = len(join["rates"])
-    spans = [range(least, n + 1) for row in everything(join) for n in row]
+    spans = [range(n + 1) for row in everything(join) for n in row]
     for flat in product(*spans):
         yield [list(flat[i * (m - 1) : (i + 1) * (m - 1)]) for i in range(m)]
 
 
-def brute_force(join: dict[str, Any], throttle: float, least: int = 1) -> Best | None:
+def brute_force(join: dict[str, Any], throttle: float) -> Best | None:
     """Return the feasible setting of greatest O, then least C, then the first (4.2.2, 4.4)."""
     allowed = Fraction(throttle) * cost(join, everything(join))
     best: Best | None = None
-    for number, counts in enumerate(settings(join, least)):
+    for number, counts in enumerate(settings(join)):
         spent = cost(join, counts)
         if spent > allowed:
             continue

@@ -76,19 +76,19 @@ def costed(join: JoinProfile, settings: Any) -> tuple[list[float], list[float]]:
     return [cost for cost, _ in found], [output for _, output in found]
 
 
-def tabulated(join: JoinProfile, direction: int, least: int = 1) -> Ways:
+def tabulated(join: JoinProfile, direction: int) -> Ways:
     """Return rate * C_i and rate * N_{i,m} of a direction's settings, by their indexes."""
     layout = flatten([join.terms])
-    space = space_of(layout, least)
+    space = space_of(layout)
     ranges = ranges_of(layout, space, [Search(0, 0.0, direction)])
     return CpuHarvest(layout).tabulate(space, ranges)
 
 
-def counted_through(join: JoinProfile, least: int = 1) -> Ways:
+def counted_through(join: JoinProfile) -> Ways:
     """Return C and O of all settings by their indexes: the sums over the directions' tables."""
-    costs, outputs = tabulated(join, 0, least)
+    costs, outputs = tabulated(join, 0)
     for direction in range(1, join.streams):
-        cost, output = tabulated(join, direction, least)
+        cost, output = tabulated(join, direction)
         costs = (costs[:, None] + cost).ravel()
         outputs = (outputs[:, None] + output).ravel()
     return costs, outputs

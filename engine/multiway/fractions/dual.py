@@ -52,9 +52,7 @@ class DualBound(NamedTuple):
 
 
 @kernel
-def _write_values(
-    price: float, least: Integer, layout: Layout, values: Floats, counts: Ints
-) -> None:
+def _write_values(price: float, layout: Layout, values: Floats, counts: Ints) -> None:
     """Write what `best_values` returns."""
     for direction in range(values.shape[0]):
         after = 1.0
@@ -63,7 +61,7 @@ def _write_values(
             hop = layout.hops[direction] + j
             first = layout.entries[hop]
             best = -np.inf
-            for k in range(least, layout.entries[hop + 1] - first):
+            for k in range(layout.entries[hop + 1] - first):
                 value = layout.passed[first + k] * after - price * layout.used[first + k]
                 if value > best:
                     best = value
@@ -72,7 +70,7 @@ def _write_values(
 
 
 @jit
-def best_values(price: float, least: int, layout: Layout) -> tuple[Floats, Ints]:
+def best_values(price: float, layout: Layout) -> tuple[Floats, Ints]:
     """Return V of every hop and the counts that give it, the least ones among equals.
 
     Returns
@@ -84,12 +82,12 @@ def best_values(price: float, least: int, layout: Layout) -> tuple[Floats, Ints]
     directions, hops = layout.rates.size, layout.hops[1]
     values = np.empty((directions, hops + 1))
     counts = np.empty((directions, hops), np.int64)
-    _write_values(price, least, layout, values, counts)
+    _write_values(price, layout, values, counts)
     return values, counts
 
 
 @kernel
-def _write_most_output(least: Integer, layout: Layout, counts: Ints) -> None:
+def _write_most_output(layout: Layout, counts: Ints) -> None:
     """Write what `most_output` returns."""
     for direction in range(counts.shape[0]):
         first, hop = layout.hops[direction], 0
@@ -97,7 +95,7 @@ def _write_most_output(least: Integer, layout: Layout, counts: Ints) -> None:
             hop += 1
         yields = layout.rates[direction] != 0.0 and hop == counts.shape[1]
         for j in range(counts.shape[1]):
-            begin, own = layout.entries[first + j], least
+            begin, own = layout.entries[first + j], 0
             whole = layout.passed[layout.entries[first + j + 1] - 1]
             while yields and layout.passed[begin + own] != whole:
                 own += 1
@@ -105,22 +103,22 @@ def _write_most_output(least: Integer, layout: Layout, counts: Ints) -> None:
 
 
 @jit
-def most_output(least: int, layout: Layout) -> Ints:
+def most_output(layout: Layout) -> Ints:
     """Return a setting of the greatest O there is, without counts that add nothing to it."""
     counts = np.empty((layout.rates.size, layout.hops[1]), np.int64)
-    _write_most_output(least, layout, counts)
+    _write_most_output(layout, counts)
     return counts
 
 
 @kernel
 def _bracketed(
-    limit: float, least: Integer, layout: Layout, values: Floats, settings: Ints
+    limit: float, layout: Layout, values: Floats, settings: Ints
 ) -> tuple[float, float, Integer, Integer]:
     """Return what `best_price` returns, of its settings which of `settings` they are.
 
     Parameters
     ----------
-    limit, least, layout
+    limit, layout
         See `best_price`.
     values : (directions, m) float64
         Room.
@@ -128,14 +126,14 @@ def _bracketed(
         Room for the two settings and the next.
     """
     within, beyond, spare = 0, 1, 2
-    settings[within] = least
-    _write_most_output(least, layout, settings[beyond])
+    settings[within] = 0
+    _write_most_output(layout, settings[beyond])
     cost_within, output_within = totals(settings[within], layout)
     cost_beyond, output_beyond = totals(settings[beyond], layout)
     price = output_beyond / cost_beyond if output_beyond > 0 and cost_beyond > 0 else 1.0
     while cost_beyond > cost_within and output_beyond > output_within:
         price = (output_beyond - output_within) / (cost_beyond - cost_within)
-        _write_values(price, least, layout, values, settings[spare])
+        _write_values(price, layout, values, settings[spare])
         cost, output = totals(settings[spare], layout)
         inside = cost <= limit
         if (cost <= cost_within and inside) or (cost >= cost_beyond and not inside):
@@ -155,7 +153,7 @@ def _bracketed(
 
 
 @jit
-def best_price(limit: float, least: int, layout: Layout) -> tuple[float, float, Ints, Ints]:
+def best_price(limit: float, layout: Layout) -> tuple[float, float, Ints, Ints]:
     """Return the price of the least upper bound, and the two settings that it lies between.
 
     The bracket is of a setting within the limit and one beyond it (or at it); the chord between
@@ -165,7 +163,7 @@ def best_price(limit: float, least: int, layout: Layout) -> tuple[float, float, 
     Parameters
     ----------
     limit : float
-        From the cost of the least setting to that of `most_output`, in comparisons a second.
+        From 0 to the cost of `most_output`, in comparisons a second.
     layout : Layout
         Of one join, or of several that share the limit, of equally many streams.
 
@@ -181,16 +179,16 @@ def best_price(limit: float, least: int, layout: Layout) -> tuple[float, float, 
     directions, hops = layout.rates.size, layout.hops[1]
     settings = np.empty((3, directions, hops), np.int64)
     price, scale, within, beyond = _bracketed(
-        limit, least, layout, np.empty((directions, hops + 1)), settings
+        limit, layout, np.empty((directions, hops + 1)), settings
     )
     return price, scale, settings[within], settings[beyond]
 
 
 @jit
-def dual_of(layout: Layout, limit: float, least: int) -> tuple[DualBound, Ints]:
+def dual_of(layout: Layout, limit: float) -> tuple[DualBound, Ints]:
     """Return the dual's solution, and the feasible setting that it comes with."""
-    price, scale, within, _ = best_price(limit, least, layout)
-    values, _ = best_values(price, least, layout)
+    price, scale, within, _ = best_price(limit, layout)
+    values, _ = best_values(price, layout)
     bound = 0.0
     for i in range(layout.rates.size):
         bound += layout.rates[i] * values[i, 0]
@@ -214,14 +212,14 @@ class _Room(NamedTuple):
 
 @kernel
 def _written_near(
-    direction: Integer, price: float, floor: float, allowed: float, least: Integer, layout: Layout,
+    direction: Integer, price: float, floor: float, allowed: float, layout: Layout,
     values: Floats, room: _Room,
 ) -> Integer:  # fmt: skip
     """Write what `near` returns; return how many settings, or -1 if they have no room."""
     rate, begin = layout.rates[direction], layout.hops[direction]
     last, at, cost, partials = room.at.size - 1, room.at, room.spent, room.partials
     found, j = np.int64(0), 0
-    at[0], cost[0], partials[0] = least, 0.0, 1.0
+    at[0], cost[0], partials[0] = 0, 0.0, 1.0
     while j >= 0:
         own_cost, own_partials, after = cost[j], partials[j], values[direction, j + 1]
         entry, end, first = layout.entries[begin + j] + at[j], layout.entries[begin + j + 1], j
@@ -236,12 +234,12 @@ def _written_near(
             at[j] = entry - layout.entries[begin + j]
             if j < last and rate * left != 0.0:
                 j += 1
-                at[j], cost[j], partials[j] = least, spent, left
+                at[j], cost[j], partials[j] = 0, spent, left
                 break
             if found == room.cost.size:
                 return -1
             for hop in range(last + 1):
-                room.counts[found, hop] = at[hop] - 1 if hop <= j else least
+                room.counts[found, hop] = at[hop] - 1 if hop <= j else 0
             room.cost[found], room.output[found] = rate * spent, rate * left
             found += 1
             if rate == 0.0:
@@ -253,12 +251,12 @@ def _written_near(
 
 @jit
 def near(
-    direction: int, price: float, floor: float, allowed: float, most: int, least: int,
+    direction: int, price: float, floor: float, allowed: float, most: int,
     layout: Layout, values: Floats,
 ) -> tuple[int, Counts, Floats, Floats]:  # fmt: skip
     """Return a direction's settings of value `floor` or more that cost `allowed` or less.
 
-    Where no partial result is left the counts that follow make no difference: they are `least`.
+    Where no partial result is left the counts that follow make no difference: they are 0.
     Of a direction without tuples there is one setting.
 
     Parameters
@@ -276,7 +274,7 @@ def near(
             np.empty((size, hops), np.uint16), np.empty(size), np.empty(size),
             np.empty(hops, np.int64), np.empty(hops), np.empty(hops),
         )  # fmt: skip
-        found = _written_near(direction, price, floor, allowed, least, layout, values, room)
+        found = _written_near(direction, price, floor, allowed, layout, values, room)
         if found >= 0 or size == most:
             kept = max(found, 0)
             return found, room.counts[:kept], room.cost[:kept], room.output[:kept]

@@ -65,7 +65,7 @@ class Optimum(NamedTuple):
 
 @jit
 def _search(
-    floor: float, dual: DualBound, limit: float, least: int, most: int, layout: Layout
+    floor: float, dual: DualBound, limit: float, most: int, layout: Layout
 ) -> tuple[Merged, Ints]:
     """Merge the parts that settings of output `floor` or more can have.
 
@@ -83,7 +83,7 @@ def _search(
     for i in range(m):
         least_value = layout.rates[i] * dual.values[i, 0] - short - dual.margin
         found, counts, cost, output = near(
-            i, dual.price, least_value, limit + slack.cost, PARTS, least, layout, dual.values
+            i, dual.price, least_value, limit + slack.cost, PARTS, layout, dual.values
         )
         if found < 0:
             return Merged(np.full(m, -1), 0.0, NONE_OUTPUT, False), chosen
@@ -115,8 +115,8 @@ def _first_share(layout: Layout) -> float:
 
 
 @jit
-def searched(layout: Layout, limit: float, least: int, most: int, hint: Ints) -> Optimum:
-    """Return the best setting within a limit; without any setting, an output of `NONE_OUTPUT`.
+def searched(layout: Layout, limit: float, most: int, hint: Ints) -> Optimum:
+    """Return the best setting within a limit of 0 comparisons a second or more.
 
     Parameters
     ----------
@@ -124,28 +124,22 @@ def searched(layout: Layout, limit: float, least: int, most: int, hint: Ints) ->
         A setting that may be near the best one, such as that of the interval before: it takes the
         place of the heuristic's where it is better, and the optimum does not depend on it.
     """
-    m = layout.rates.size
-    none = np.full((m, m - 1), least)
-    if totals(none, layout)[0] > limit:
-        return Optimum(none, 0.0, NONE_OUTPUT, NONE_OUTPUT, False)
-    limit = min(limit, totals(most_output(least, layout), layout)[0])
-    dual, within = dual_of(layout, limit, least)
-    begun, tried = within, forward(limit, _METRIC, least, layout)
+    limit = min(limit, totals(most_output(layout), layout)[0])
+    dual, within = dual_of(layout, limit)
+    begun, tried = within, forward(limit, _METRIC, layout)
     if totals(tried, layout)[1] >= totals(within, layout)[1]:
         begun = tried
     if hint.shape[0] > 0:
         cost, output = totals(hint, layout)
         if cost <= limit and output > totals(begun, layout)[1]:
-            found = _proven(layout, limit, least, most, dual, hint)
+            found = _proven(layout, limit, most, dual, hint)
             if found.proven:
                 return found
-    return _proven(layout, limit, least, most, dual, begun)
+    return _proven(layout, limit, most, dual, begun)
 
 
 @jit
-def _proven(
-    layout: Layout, limit: float, least: int, most: int, dual: DualBound, best: Ints
-) -> Optimum:
+def _proven(layout: Layout, limit: float, most: int, dual: DualBound, best: Ints) -> Optimum:
     """Return the optimum, by a search that begins with a feasible setting."""
     best_cost, best_output = totals(best, layout)
     upper = dual.bound + dual.margin
@@ -153,7 +147,7 @@ def _proven(
     width = min(WIDTH, most)
     while True:
         target, known = dual.bound - gap - dual.margin, best_output
-        merged, counts = _search(target - dual.margin, dual, limit, least, width, layout)
+        merged, counts = _search(target - dual.margin, dual, limit, width, layout)
         if merged.parts[0] >= 0 and merged.whole and merged.output >= target:
             return Optimum(counts, merged.cost, merged.output, merged.output, True)
         if merged.parts[0] >= 0 and merged.output > best_output:

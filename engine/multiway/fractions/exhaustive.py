@@ -1,7 +1,7 @@
 """The best of all settings of joins: P4 4.4's brute force, on the CPU or on a GPU.
 
 A setting's index counts in mixed radix, the first hop of the first direction most significant, as
-`itertools.product` goes through the hops; a digit is the hop's count less the least one allowed.
+`itertools.product` goes through the hops; a digit is the hop's count.
 
 `gpu_kernels.harvest.on_device.DeviceHarvest` is the GPU's twin of `CpuHarvest`: the same scalar
 functions, and the same numbers bit for bit.
@@ -34,7 +34,7 @@ from gpu_kernels.harvest.space import (
 
 @jit
 def _tabulate(
-    firsts: Ints, begins: Ints, ends: Ints, least: int, strides: Ints, hops: Ints, entries: Ints,
+    firsts: Ints, begins: Ints, ends: Ints, strides: Ints, hops: Ints, entries: Ints,
     rates: Floats, used: Floats, passed: Floats, costs: Floats, outputs: Floats,
 ) -> None:  # fmt: skip
     at = 0
@@ -43,9 +43,7 @@ def _tabulate(
         first = hops[direction]
         last = hops[direction + 1]
         for index in range(begins[which], ends[which]):
-            cost, partials = indexed_terms(
-                index, first, last, least, strides, entries, used, passed
-            )
+            cost, partials = indexed_terms(index, first, last, strides, entries, used, passed)
             costs[at] = rates[direction] * cost
             outputs[at] = rates[direction] * partials
             at += 1
@@ -76,9 +74,7 @@ class CpuHarvest:
         found = np.empty(size), np.empty(size)
         at = self.layout
         joins = (at.hops, at.entries, at.rates, at.used, at.passed)
-        _tabulate(
-            ranges.first, ranges.begin, ranges.end, space.least, space.strides, *joins, *found
-        )
+        _tabulate(ranges.first, ranges.begin, ranges.end, space.strides, *joins, *found)
         return found
 
     def best(self, space: Space, ranges: Ranges) -> Best:
@@ -110,9 +106,9 @@ class BestSetting(NamedTuple):
     """Tuples a second."""
 
 
-def _space(layout: Layout, least: int) -> Space:
+def _space(layout: Layout) -> Space:
     try:
-        return space_of(layout, least)
+        return space_of(layout)
     except OverflowError as error:
         raise SpecError(str(error)) from error
 
@@ -142,11 +138,11 @@ def _harvest_on(device: Device | None, layout: Layout) -> CpuHarvest | DeviceHar
     return DeviceHarvest(device, layout)
 
 
-def _decoded(most: Ints, index: int, least: int) -> Ints:
+def _decoded(most: Ints, index: int) -> Ints:
     digits = []
     for n in reversed(most.ravel().tolist()):
-        index, digit = divmod(index, n + 1 - least)
-        digits.append(digit + least)
+        index, digit = divmod(index, n + 1)
+        digits.append(digit)
     return np.array(digits[::-1], np.int64).reshape(most.shape)
 
 
@@ -154,7 +150,6 @@ def best_settings(
     joins: Sequence[JoinProfile],
     searches: Sequence[Search],
     *,
-    least: int = 1,
     device: Device | None = None,
 ) -> list[BestSetting | None]:
     """Return the best feasible setting of every search by trying all of them (P4 4.4).
@@ -167,16 +162,14 @@ def best_settings(
     searches : sequence of Search
         Ranges of settings of joins, or of a direction of a join, each with its limit
         (`JoinProfile.limit`).
-    least : {1, 0}
-        Least count of a hop. With 1 there may be no feasible setting; with 0, reading nothing is.
     device : Device or None
         None: the CPU.
 
     Returns
     -------
     list of BestSetting or None
-        One a search; None where no setting is feasible. O(settings) time, and 16 bytes for each of
-        the directions' own settings.
+        One a search; None where nothing in its range is feasible. O(settings) time, and 16 bytes
+        for each of the directions' own settings.
 
     Raises
     ------
@@ -196,10 +189,10 @@ def best_settings(
     ...                    ((0.01,) * 3,) * 3)
     >>> best = best_settings([join], [Search(0, join.limit(0.5))])[0]
     >>> best.counts.tolist(), best.cost, best.output
-    ([[1, 2], [2, 5], [5, 5]], 6930000.0, 66600.0)
+    ([[0, 0], [3, 4], [5, 5]], 6900000.0, 66600.0)
     """
     layout = flatten([join.terms for join in joins])
-    space = _space(layout, least)
+    space = _space(layout)
     ranges = _ranges(layout, space, searches)
     with _within_memory() if device is None else nullcontext():
         found = _harvest_on(device, layout).best(space, ranges)
@@ -212,17 +205,17 @@ def best_settings(
             continue
         most = joins[search.join].hop_windows
         most = most if search.direction is None else most[search.direction]
-        chosen.append(BestSetting(index, _decoded(most, index, least), cost, output))
+        chosen.append(BestSetting(index, _decoded(most, index), cost, output))
     return chosen
 
 
 def settings_of(join: JoinProfile) -> int:
     """Return how many settings a join has, `gpu_kernels.harvest.space.BEYOND` where int64 ends."""
-    return int(_space(flatten([join.terms]), 0).totals[0])
+    return int(_space(flatten([join.terms])).totals[0])
 
 
 def search_all(join: JoinProfile, limit: float, device: Device | None = None) -> BestSetting:
     """Return the best of all settings of a join, as `best_settings` does of many searches."""
-    found = best_settings([join], [Search(0, limit)], least=0, device=device)[0]
+    found = best_settings([join], [Search(0, limit)], device=device)[0]
     assert found is not None  # noqa: S101 - reading nothing is feasible
     return found

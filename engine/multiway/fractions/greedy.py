@@ -92,10 +92,10 @@ def _score(metric: int, cost: float, output: float, now_cost: float, now_output:
 
 
 @jit
-def forward(limit: float, metric: int, least: int, layout: Layout) -> Ints:
-    """Return what GREEDYPICK returns (figure 5), begun with `least` counts everywhere."""
+def forward(limit: float, metric: int, layout: Layout) -> Ints:
+    """Return what GREEDYPICK returns (figure 5)."""
     m = layout.rates.size
-    counts = np.full((m, m - 1), least, np.int64)
+    counts = np.zeros((m, m - 1), np.int64)
     frozen = np.zeros((m, m - 1), np.bool_)
     costs, outputs = np.empty(m), np.empty(m)
     for i in range(m):
@@ -137,7 +137,7 @@ def forward(limit: float, metric: int, least: int, layout: Layout) -> Ints:
 
 
 @jit
-def backward(limit: float, metric: int, least: int, layout: Layout) -> Ints:
+def backward(limit: float, metric: int, layout: Layout) -> Ints:
     """Return what `greedy` says of ``reverse``; infeasible where no step saves anything."""
     m = layout.rates.size
     counts = np.empty((m, m - 1), np.int64)
@@ -161,7 +161,7 @@ def backward(limit: float, metric: int, least: int, layout: Layout) -> Ints:
                 saved = saved or cost < now_cost
                 if cost < now_cost and score > best:
                     best, u, v = score, i, j
-            if saved or least == 1 or counts[i, 0] == 0:
+            if saved or counts[i, 0] == 0:
                 continue
             before = counts[i].copy()
             counts[i] = 0
@@ -187,7 +187,7 @@ def metric_number(metric: str) -> int:
 
 
 def greedy(
-    join: JoinProfile, throttle: float, way: str = "greedy", *, metric: str = DELTA, least: int = 0
+    join: JoinProfile, throttle: float, way: str = "greedy", *, metric: str = DELTA
 ) -> Picked | None:
     """Return the harvest fractions that a greedy heuristic sets (P4 5.1, 6.1).
 
@@ -203,21 +203,17 @@ def greedy(
 
         ``reverse`` mirrors it. All counts begin at n and steps are taken until the setting is
         feasible; a step reads one logical basic window less of one hop that reads two or more.
-        Where no such step of a direction makes C less, its step (with `least` 0) is to read
+        Where no such step of a direction makes C less, its step is to read
         nothing. Only steps that make C less are considered, and the first found of the greatest
         score is taken: O; O / C; or, for the deltas, minus what O loses over what C saves.
 
         ``double-sided`` is ``greedy`` where z <= 0.5^((m-1)/2), else ``reverse``.
     metric : {"best-output", "best-output-per-cost", "best-delta-output-per-delta-cost"}
-    least : {0, 1}
-        Least count of a hop; with 1, ``greedy`` begins with all counts 1 and ``reverse`` goes no
-        further down.
 
     Returns
     -------
     Picked or None
-        None where least counts everywhere are infeasible (``reverse``: where it finds no feasible
-        setting). O(n m^4).
+        None where ``reverse`` finds no feasible setting. O(n m^4).
 
     Raises
     ------
@@ -239,6 +235,6 @@ def greedy(
     from_below = throttle <= 0.5 ** ((join.streams - 1) / 2)
     walk = forward if way == "greedy" or (way == "double-sided" and from_below) else backward
     layout = flatten([join.terms])
-    counts = walk(limit, number, least, layout)
+    counts = walk(limit, number, layout)
     cost, output = totals(counts, layout)
     return Picked(counts, cost, output) if cost <= limit else None

@@ -12,20 +12,10 @@ from engine.multiway.fractions.exact_search import MOST, Optimum, searched
 from engine.multiway.fractions.exhaustive import BestSetting, search_all
 from engine.multiway.fractions.greedy import DELTA, WAYS, greedy, metric_number, totals
 from engine.multiway.fractions.profile import JoinProfile
-from gpu_kernels.harvest.formulas import NONE_OUTPUT
-from gpu_kernels.harvest.layout import Layout, flatten
+from gpu_kernels.harvest.layout import flatten
 
 
-def optimum_within(
-    layout: Layout, limit: float, least: int = 0, most: int = MOST
-) -> Optimum | None:
-    """Return the best setting of a layout's only join, as `best_setting` does of a profile."""
-    none = np.zeros((0, layout.rates.size - 1), np.int64)
-    found = searched(layout, limit, least, most, none)
-    return None if found.output == NONE_OUTPUT else found
-
-
-def upper_bound(join: JoinProfile, limit: float, *, least: int = 0) -> float:
+def upper_bound(join: JoinProfile, limit: float) -> float:
     """Return an upper bound on O of the settings with C at most a limit: the linear relaxation's.
 
     There must be such a setting. O(n m^2) for each of about 10 prices.
@@ -38,17 +28,15 @@ def upper_bound(join: JoinProfile, limit: float, *, least: int = 0) -> float:
     (68225.8, 135000.0)
     """
     layout = flatten([join.terms])
-    whole = most_output(least, layout)
+    whole = most_output(layout)
     cost, output = totals(whole, layout)
     if cost <= limit:
         return float(output)
-    dual, _ = dual_of(layout, limit, least)
+    dual, _ = dual_of(layout, limit)
     return dual.bound + dual.margin
 
 
-def best_setting(
-    join: JoinProfile, limit: float, *, least: int = 0, most: int = MOST
-) -> Optimum | None:
+def best_setting(join: JoinProfile, limit: float, *, most: int = MOST) -> Optimum:
     """Return the harvest setting of greatest O with C at most a limit, with the proof of it.
 
     It is what `exhaustive.best_settings` returns: among settings of equal O that of the least C,
@@ -58,16 +46,14 @@ def best_setting(
     ----------
     limit : float
         In comparisons a second (`JoinProfile.limit`).
-    least : {0, 1}
-        Least count of a hop. With 0 a window may go unread, and then its whole direction does.
     most : int
         Sums of parts at most that are kept from one direction to the next; with more the search
         ends with the best setting met so far, not proven.
 
     Returns
     -------
-    Optimum or None
-        None where no setting is feasible. The dual takes O(n m^2) for each of about 10 prices; the
+    Optimum
+        The dual takes O(n m^2) for each of about 10 prices; the
         merge takes what the gap between bound and optimum asks for, milliseconds for m <= 5.
 
     Examples
@@ -76,11 +62,12 @@ def best_setting(
 
     >>> join = JoinProfile((300, 100, 150), (10, 10, 10), (5, 5, 5), ((1, 2), (2, 0), (1, 0)),
     ...                    ((0.01,) * 3,) * 3)
-    >>> best = best_setting(join, join.limit(0.5), least=1)
+    >>> best = best_setting(join, join.limit(0.5))
     >>> best.counts.tolist(), best.cost, best.output, best.proven
-    ([[1, 2], [2, 5], [5, 5]], 6930000.0, 66600.0, True)
+    ([[0, 0], [3, 4], [5, 5]], 6900000.0, 66600.0, True)
     """
-    return optimum_within(flatten([join.terms]), limit, least, most)
+    none = np.zeros((0, join.streams - 1), np.int64)
+    return searched(flatten([join.terms]), limit, most, none)
 
 
 METHODS = ("exact", *WAYS, "brute-force")
@@ -134,9 +121,7 @@ def harvest_setting(
         tried = (brute_force or search_all)(join, limit)
         return Optimum(*tried[1:], tried.output, proven=True)
     if method == "exact":
-        found = best_setting(join, limit)
-    else:
-        picked = greedy(join, throttle, method, metric=metric)
-        found = picked and Optimum(*picked, upper_bound(join, limit), proven=False)
-    assert found is not None  # noqa: S101 - reading nothing is feasible
-    return found
+        return best_setting(join, limit)
+    picked = greedy(join, throttle, method, metric=metric)
+    assert picked is not None  # noqa: S101 - reading nothing is feasible
+    return Optimum(*picked, upper_bound(join, limit), proven=False)

@@ -26,7 +26,7 @@ def test_a_join_beyond_float64_is_refused() -> None:
         (Search(1, 0.0), "join 1 is not there; give one of 0 to 0"),
         (Search(0, 0.0, direction=3), "direction 3 of join 0 is not there; give one of 0 to 2"),
         (Search(0, 0.0, begin=4, end=3), "indexes 4 to 3"),
-        (Search(0, 0.0, end=5**6 + 1), "within its 15625 settings"),
+        (Search(0, 0.0, end=6**6 + 1), "within its 46656 settings"),
         (Search(0, float("nan")), "limit nan of join 0"),
     ],
 )

@@ -31,18 +31,15 @@ from gpu_kernels.harvest.layout import Layout, flatten
 from gpu_kernels.harvest.space import Search
 
 SIZES = [(2, 30), (3, 5), (4, 2)]
-"""Streams, and most logical basic windows: up to 15,625 settings with least 1, 46,656 with 0."""
+"""Streams, and most logical basic windows: up to 46,656 settings."""
 THROTTLES = (0.01, 0.2, 0.43, 0.8, 1.0)
 
 
-def held_equal(join: JoinProfile, limit: float, least: int) -> None:
+def held_equal(join: JoinProfile, limit: float) -> None:
     """Hold the optimum equal to brute force in everything, the setting included."""
-    wanted = best_settings([join], [Search(0, limit)], least=least)[0]
-    found = best_setting(join, limit, least=least)
-    if wanted is None:
-        assert found is None
-        return
-    assert found is not None
+    wanted = best_settings([join], [Search(0, limit)])[0]
+    found = best_setting(join, limit)
+    assert wanted is not None
     assert found.counts.tolist() == wanted.counts.tolist()
     assert (found.cost, found.output) == (wanted.cost, wanted.output)
     assert (found.upper, found.proven) == (wanted.output, True)
@@ -60,40 +57,37 @@ def alike(join: Join, n: int, rate: float) -> Join:
     }
 
 
-@pytest.mark.parametrize("least", [0, 1])
 @pytest.mark.parametrize(("m", "most"), SIZES)
-def test_it_is_what_brute_force_finds(m: int, most: int, least: int) -> None:
+def test_it_is_what_brute_force_finds(m: int, most: int) -> None:
     for seed in range(10):
         for join in (drawn_join(seed, m, most), exact_join(seed, m, most)):
             for scores in (join["scores"], None):
                 ours = profile(join | {"scores": scores})
                 for throttle in THROTTLES:
-                    held_equal(ours, ours.limit(throttle), least)
-                held_equal(ours, 0.0, least)
-                held_equal(ours, float("inf"), least)
+                    held_equal(ours, ours.limit(throttle))
+                held_equal(ours, 0.0)
+                held_equal(ours, float("inf"))
 
 
-@pytest.mark.parametrize("least", [0, 1])
 @pytest.mark.parametrize(("m", "n"), [(2, 40), (3, 4), (4, 2)])
-def test_ties_go_as_brute_force_has_them(m: int, n: int, least: int) -> None:
+def test_ties_go_as_brute_force_has_them(m: int, n: int) -> None:
     for seed in range(3):
         for rate in (2.0, 0.3):
             ours = profile(alike(drawn_join(seed, m, n), n, rate))
             for throttle in np.linspace(0.02, 1.0, 15).tolist():
-                held_equal(ours, ours.limit(throttle), least)
+                held_equal(ours, ours.limit(throttle))
 
 
 def test_limits_that_a_setting_meets_exactly_or_just_not() -> None:
     for seed in range(6):
         join = profile(drawn_join(seed, 3, 3))
-        costs, _ = counted_through(join, 0)
+        costs, _ = counted_through(join)
         for cost in random.Random(seed).choices(costs.tolist(), k=8):  # noqa: S311 - test data
-            held_equal(join, cost, 0)
-            held_equal(join, np.nextafter(cost, 0.0), 0)
+            held_equal(join, cost)
+            held_equal(join, np.nextafter(cost, 0.0))
 
 
-@pytest.mark.parametrize("least", [0, 1])
-def test_streams_without_tuples_matches_or_weight(least: int) -> None:
+def test_streams_without_tuples_matches_or_weight() -> None:
     join = drawn_join(5, 3, 4)
     for changed in (
         {"rates": [0.0, 3.0, 5.0]},
@@ -105,20 +99,17 @@ def test_streams_without_tuples_matches_or_weight(least: int) -> None:
     ):
         ours = profile(join | changed)
         for throttle in THROTTLES:
-            held_equal(ours, ours.limit(throttle), least)
+            held_equal(ours, ours.limit(throttle))
 
 
-@pytest.mark.parametrize("least", [0, 1])
-def test_the_oracle_finds_no_better(least: int) -> None:
+def test_the_oracle_finds_no_better() -> None:
     for seed in range(6):
         join = exact_join(seed, 3, 2)
         for throttle in (0.25, 0.5, 1.0):
             ours = profile(join)
-            best = naive_harvest.brute_force(join, throttle, least)
-            found = best_setting(ours, ours.limit(throttle), least=least)
-            assert (best is None) == (found is None)
-            if best is not None and found is not None:
-                assert (Fraction(found.cost), Fraction(found.output)) == best[1:]
+            best = naive_harvest.brute_force(join, throttle)
+            found = best_setting(ours, ours.limit(throttle))
+            assert (Fraction(found.cost), Fraction(found.output)) == best[1:]
 
 
 def large_join(seed: int, m: int, n: int) -> JoinProfile:
@@ -135,7 +126,7 @@ def all_pairs(join: JoinProfile, limit: float) -> float:
     """Return the best O by merging the directions' Pareto frontiers one after the other."""
     sums = np.zeros((1, 2))
     for i in range(join.streams):
-        table = frontier(np.stack(tabulated(join, i, 0), 1))
+        table = frontier(np.stack(tabulated(join, i), 1))
         sums = (sums[:, None] + table[None]).reshape(-1, 2)
         sums = frontier(sums[sums[:, 0] <= limit])
     return float(sums[:, 1].max())
@@ -155,7 +146,6 @@ def test_beyond_brute_force_it_is_the_merge_of_the_frontiers(m: int, n: int) -> 
         for throttle in (0.1, 0.4):
             limit = join.limit(throttle)
             found = best_setting(join, limit)
-            assert found is not None
             assert found.proven
             assert found.cost <= limit
             assert found.output == pytest.approx(all_pairs(join, limit), rel=1e-13)
@@ -169,7 +159,6 @@ def test_large_joins_are_proven(m: int, n: int) -> None:
             limit = join.limit(throttle)
             found = best_setting(join, limit)
             tried = greedy(join, throttle)
-            assert found is not None
             assert tried is not None
             assert found.proven
             assert found.cost <= limit
@@ -183,7 +172,6 @@ def test_with_little_work_it_gives_a_good_setting_and_an_honest_bound() -> None:
         join = large_join(seed, 5, 12)
         limit = join.limit(0.15)
         best = best_setting(join, limit)
-        assert best is not None
         assert best.proven
         for most in (1, 4, 16, 64, 256):
             found = best_setting(join, limit, most=most)
@@ -199,36 +187,33 @@ def test_the_price_s_bound_is_the_least() -> None:
     for seed in range(6):
         join = profile(drawn_join(seed, 3, 6))
         layout = flatten([join.terms])
-        limit = min(join.limit(0.3), totals(most_output(0, layout), layout)[0])
+        limit = min(join.limit(0.3), totals(most_output(layout), layout)[0])
 
         def bound(price: float, layout=layout, limit=limit) -> float:  # noqa: ANN001
-            values, _ = best_values(price, 0, layout)
+            values, _ = best_values(price, layout)
             return price * limit + float((layout.rates * values[:, 0]).sum())
 
-        price, scale, within, _ = best_price(limit, 0, layout)
+        price, scale, within, _ = best_price(limit, layout)
         assert totals(within, layout)[0] <= limit
         for factor in (0.2, 0.9, 0.999, 1.001, 1.1, 5.0):
             assert bound(price * factor) >= bound(price) - 1e-13 * scale
-        best = best_settings([join], [Search(0, limit)], least=0)[0]
+        best = best_settings([join], [Search(0, limit)])[0]
         assert best is not None
         assert best.output <= bound(price) + 1e-13 * scale
 
 
-@pytest.mark.parametrize("least", [0, 1])
-def test_near_the_bound_no_setting_is_missed(least: int) -> None:
+def test_near_the_bound_no_setting_is_missed() -> None:
     for seed in range(6):
         join = profile(drawn_join(seed, 3, 6))
         layout = flatten([join.terms])
         price = 0.4 * join.full_output / join.full_cost if join.full_output else 1.0
-        values, _ = best_values(price, least, layout)
+        values, _ = best_values(price, layout)
         for i in range(3):
-            costs, outputs = tabulated(join, i, least)
+            costs, outputs = tabulated(join, i)
             value = outputs - price * costs
             floor = float(np.quantile(value, 0.7))
             allowed = float(np.quantile(costs, 0.8))
-            found, counts, cost, output = near(
-                i, price, floor, allowed, 1 << 20, least, layout, values
-            )
+            found, counts, cost, output = near(i, price, floor, allowed, 1 << 20, layout, values)
             ours = set(zip(cost.tolist(), output.tolist(), strict=True))
             clear = (value > floor + 1e-9 * abs(floor)) & (costs <= allowed)
             pairs = zip(costs[clear].tolist(), outputs[clear].tolist(), strict=True)
@@ -236,17 +221,17 @@ def test_near_the_bound_no_setting_is_missed(least: int) -> None:
             assert (cost <= allowed).all()
             assert counts.tolist() == sorted(counts.tolist())
             if found:
-                few = near(i, price, floor, allowed, found - 1, least, layout, values)
+                few = near(i, price, floor, allowed, found - 1, layout, values)
                 assert few[0] == -1
 
 
 def parts_of(layout: Layout, limit: float, floor: float) -> tuple[tuple[Direction, ...], DualBound]:
     """Return the settings of each direction that settings of the join within a limit can have."""
-    dual, _ = dual_of(layout, limit, 0)
+    dual, _ = dual_of(layout, limit)
     directions = []
     for i, rate in enumerate(layout.rates.tolist()):
         least = rate * dual.values[i, 0] - (dual.bound - floor) - 2 * dual.margin
-        parts = near(i, dual.price, least, limit, 10**6, 0, layout, dual.values)[1:]
+        parts = near(i, dual.price, least, limit, 10**6, layout, dual.values)[1:]
         directions.append(Direction(*parts))
     return tuple(directions), dual
 
@@ -261,7 +246,6 @@ def test_few_parts_tried_one_by_one_give_what_their_merge_gives() -> None:
                 for throttle in (0.1, 0.4, 0.8):
                     limit = join.limit(throttle)
                     best = best_setting(join, limit)
-                    assert best is not None
                     for floor in (0.0, best.output, np.nextafter(best.output, np.inf)):
                         directions, dual = parts_of(layout, limit, floor)
                         found = best_of_few(directions, layout.rates, dual, limit, floor)
@@ -289,23 +273,19 @@ def test_too_many_parts_are_left_to_the_merge() -> None:
     assert not best_of_few(directions, layout.rates, dual, limit, 0.0).whole
 
 
-@pytest.mark.parametrize("least", [0, 1])
-def test_no_hint_changes_the_optimum(least: int) -> None:
-    draw = np.random.default_rng(least)
+def test_no_hint_changes_the_optimum() -> None:
+    draw = np.random.default_rng(0)
     for seed in range(20):
         for make in (drawn_join, exact_join):
             join = profile(make(seed, 3, 5))
             layout = flatten([join.terms])
             for throttle in THROTTLES:
                 limit = join.limit(throttle)
-                best = best_setting(join, limit, least=least)
+                best = best_setting(join, limit)
                 basic = np.array([[join.basic[other] for other in own] for own in join.orders])
-                hints = [draw.integers(least, basic + 1) for _ in range(3)]
-                for hint in [*hints, *([] if best is None else [best.counts])]:
-                    found = searched(layout, limit, least, MOST, hint)
-                    if best is None:
-                        assert found.output < 0
-                        continue
+                hints = [draw.integers(0, basic + 1) for _ in range(3)]
+                for hint in [*hints, best.counts]:
+                    found = searched(layout, limit, MOST, hint)
                     assert found.counts.tolist() == best.counts.tolist()
                     assert found[1:] == best[1:]
 
@@ -313,7 +293,7 @@ def test_no_hint_changes_the_optimum(least: int) -> None:
 def test_the_most_output_has_no_count_too_many() -> None:
     scores = (((1.0, 0.0, 0.0, 0.0),), ((0.0, 2.0, 2.0, 0.0),))
     join = JoinProfile((1, 1), (4, 4), (4, 4), ((1,), (0,)), ((1, 1), (1, 1)), scores)
-    assert most_output(0, flatten([join.terms])).tolist() == [[1], [2]]
+    assert most_output(flatten([join.terms])).tolist() == [[1], [2]]
 
 
 def test_outputs_too_small_to_add_up_end_the_search() -> None:
@@ -329,7 +309,7 @@ def test_outputs_too_small_to_add_up_end_the_search() -> None:
         np.array([0, 3]), np.arange(0, 7, 2), np.arange(0, 67, 11), rates, used, passed,
         *full,
     )  # fmt: skip
-    found = searched(layout, 17.955382664103, 0, MOST, np.zeros((0, 2), np.int64))
+    found = searched(layout, 17.955382664103, MOST, np.zeros((0, 2), np.int64))
     assert totals(found.counts, layout) == (found.cost, found.output)
     assert 0 < found.cost <= 17.955382664103
     assert found.output > 0
@@ -356,5 +336,4 @@ def test_settings_of_equal_output_differ_in_cost_then_in_index() -> None:
     # two like directions, one logical basic window each affordable: the first index wins
     join = JoinProfile((1, 1), (4, 4), (4, 4), ((1,), (0,)), ((1, 1), (1, 1)))
     found = best_setting(join, 1.0)
-    assert found is not None
     assert found.counts.tolist() == [[0], [1]]

@@ -51,7 +51,7 @@ def capacities_of(joins: Sequence[JoinProfile], capacity: float) -> tuple[float,
     found = np.maximum(full, least)
     if full.sum() > capacity:
         layout = flatten([join.terms for join in joins])
-        _, _, *settings = best_price(capacity, 0, layout)
+        _, _, *settings = best_price(capacity, layout)
         within, beyond = (_costs(counts, layout) for counts in settings)
         more = beyond.sum() - within.sum()
         part = (capacity - within.sum()) / more if more > 0 else 0.0

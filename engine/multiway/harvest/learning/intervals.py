@@ -12,7 +12,6 @@ from engine.multiway.harvest.learning.learner import all_scaled_down
 from engine.multiway.harvest.learning.learnt_layout import JoinShape, layout_of, plan_of_counts
 from engine.multiway.harvest.learning.lessons import Lessons, learn_counts
 from engine.runtime.jit import Floats, Ints, jit
-from gpu_kernels.harvest.formulas import NONE_OUTPUT
 
 
 class Intervals(NamedTuple):
@@ -62,9 +61,7 @@ def chosen(
         for i in range(counts.shape[0]):
             counts[i] = shape.basic[shape.orders[i]]
     elif np.isfinite(layout.full_cost[0] + layout.full_output[0]):
-        found = searched(layout, throttle * layout.full_cost[0], 0, MOST, hint)
-        if found.output != NONE_OUTPUT:
-            counts = found.counts
+        counts = searched(layout, throttle * layout.full_cost[0], MOST, hint).counts
     if counts.shape[0] == 0:
         none = np.zeros((rates.size, rates.size - 1), np.int64)
         return Chosen(counts, rankings, plan_of_counts(shape, none, rankings))
