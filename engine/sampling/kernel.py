@@ -2,7 +2,7 @@
 
 Instant by instant: expire, output the simultaneous matches, probe, admit. The kernel returns when
 its batch is used up, the output arrays are full or no slot is left, and then resumes. UNIFORM
-begins its instants, and accounts for its outputs, by the same functions.
+begins its instants, and writes its outputs, by the same functions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from engine.runtime.jit import NONE, Integer, Records, kernel, prefetch
 from engine.sampling import layout
 from engine.sampling.layout import SampleArrivals, SampledOutputs, SampleMemory, SampleRules
-from engine.sampling.memory import add, admit, leave, threshold
+from engine.sampling.memory import admit, remove, threshold
 from gpu_kernels.combine import combined
 
 _FAR, _NEAR = 24, 8
@@ -44,21 +44,20 @@ def _prefetch(
 
 @kernel
 def _expire(
-    memory: SampleMemory, keys: Records, side: Integer, window: Integer, now: Integer,
-    sums: Records, progress: Records, leave: Records,
-) -> None:  # fmt: skip
+    memory: SampleMemory, keys: Records, side: Integer, window: Integer, now: Integer
+) -> None:
     """Release the tuples that are older than the window (contract, section 2, step 1)."""
     while memory.n[layout.OLDEST] != NONE:
         at = memory.n[layout.OLDEST]
         if now - memory.places[at].ts <= window:
             break
-        leave(memory, keys, side, at, np.float64(window) + 1.0, sums, progress)
+        remove(memory, keys, side, at, np.float64(window) + 1.0)
 
 
 @kernel
 def begin(
     rules: SampleRules, left_memory: SampleMemory, right_memory: SampleMemory, keys: Records,
-    left: SampleArrivals, right: SampleArrivals, progress: Records, sums: Records, leave: Records,
+    left: SampleArrivals, right: SampleArrivals, progress: Records,
 ) -> bool:  # fmt: skip
     """Find the next instant and expire; False, and the next batch begun, at a batch's end."""
     i, j = progress[layout.LEFT_AT], progress[layout.RIGHT_AT]
@@ -76,19 +75,11 @@ def begin(
     progress[layout.LEFT_END] = _end(left, i, now)
     progress[layout.RIGHT_END] = _end(right, j, now)
     progress[layout.RESUME] = layout.FRESH
-    _expire(left_memory, keys, _LEFT, rules.window_left, now, sums, progress, leave)
-    _expire(right_memory, keys, _RIGHT, rules.window_right, now, sums, progress, leave)
+    _expire(left_memory, keys, _LEFT, rules.window_left, now)
+    _expire(right_memory, keys, _RIGHT, rules.window_right, now)
     _prefetch(left, i, progress[layout.LEFT_END], keys, _LEFT, right_memory)
     _prefetch(right, j, progress[layout.RIGHT_END], keys, _RIGHT, left_memory)
     return True
-
-
-@kernel
-def count(progress: Records, sums: Records, weight: float, importance: float) -> None:
-    """Count an output: Horvitz and Thompson's estimates grow by its weight."""
-    progress[layout.ROWS] += 1
-    add(sums, layout.ESTIMATE, weight)
-    add(sums, layout.IMPORTANCE + layout.ESTIMATE, weight * importance)
 
 
 @kernel
@@ -122,7 +113,6 @@ _BEGIN, _SIMULTANEOUS, _PROBE_LEFT, _PROBE_RIGHT, _ADMIT_LEFT, _ADMIT_RIGHT = ra
 def _simultaneous(
     rules: SampleRules, keys: Records, left: SampleArrivals, left_base: Integer,
     right: SampleArrivals, right_base: Integer, out: SampledOutputs, progress: Records,
-    sums: Records,
 ) -> bool:  # fmt: skip
     """Output the matches of this instant's arrivals; False if the output arrays are full."""
     first, last = progress[layout.RIGHT_AT], progress[layout.RIGHT_END]
@@ -137,16 +127,14 @@ def _simultaneous(
         if at == layout.FRESH:
             at = np.int64(keys[2 * np.int64(left.key[i]) + 1].arrival)
         while at != NONE:
-            if rules.emit and progress[layout.WRITTEN] == out.ts.size:
+            if progress[layout.WRITTEN] == out.ts.size:
                 full = True
                 break
             value = combined(rules.combine, left.importance[i], right.importance[at])
-            count(progress, sums, 1.0, value)
-            if rules.emit:
-                write(
-                    out, progress, _LEFT, left.row[i], left_base + i, right.row[at],
-                    right_base + at, value, 1.0, layout.SIMULTANEOUS,
-                )  # fmt: skip
+            write(
+                out, progress, _LEFT, left.row[i], left_base + i, right.row[at], right_base + at,
+                value, 1.0, layout.SIMULTANEOUS,
+            )  # fmt: skip
             at = np.int64(right.chain[at])
         progress[layout.RESUME] = at if full else layout.FRESH
         if not full:
@@ -158,24 +146,9 @@ def _simultaneous(
 
 
 @kernel
-def _grow_variance(slot: Records, weight: float, importance: float) -> None:
-    """Add an output to its cluster's V: Horvitz and Thompson's variance, all pairs of outputs.
-
-    The earlier of two outputs is the likelier: both are in with the probability of the later.
-    """
-    beyond = weight - 1.0
-    slot.v += 2.0 * weight * slot.a + beyond * weight
-    slot.a += beyond
-    more = importance * beyond
-    weighted = importance * weight
-    slot.v_importance += 2.0 * weighted * slot.a_importance + more * weighted
-    slot.a_importance += more
-
-
-@kernel
 def _probe(
     rules: SampleRules, side: Integer, arrivals: SampleArrivals, base: Integer, end: Integer,
-    opposite: SampleMemory, keys: Records, out: SampledOutputs, progress: Records, sums: Records,
+    opposite: SampleMemory, keys: Records, out: SampledOutputs, progress: Records,
 ) -> bool:  # fmt: skip
     """Join the arrivals with what the other side retains; False if the outputs are full."""
     for i in range(progress[layout.CURSOR], end):
@@ -183,7 +156,7 @@ def _probe(
         if at == layout.FRESH:
             at = np.int64(keys[2 * np.int64(arrivals.key[i]) + 1 - side].first)
         while at != NONE:
-            if rules.emit and progress[layout.WRITTEN] == out.ts.size:
+            if progress[layout.WRITTEN] == out.ts.size:
                 progress[layout.CURSOR] = i
                 progress[layout.RESUME] = at
                 return False
@@ -192,17 +165,10 @@ def _probe(
             if rules.ranked:
                 weight = 1.0 / min(1.0, slot.measure / threshold(opposite, slot.seq))
             value = combined(rules.combine, arrivals.importance[i], slot.importance)
-            count(progress, sums, weight, value)
-            if weight > 1.0:
-                _grow_variance(slot, weight, value)
-            if slot.sampled == 0:
-                slot.sampled = 1
-                progress[layout.CLUSTERS] += 1
-            if rules.emit:
-                write(
-                    out, progress, side, arrivals.row[i], base + i, opposite.places[at].row,
-                    slot.seq, value, weight, 1 - side,
-                )  # fmt: skip
+            write(
+                out, progress, side, arrivals.row[i], base + i, opposite.places[at].row, slot.seq,
+                value, weight, 1 - side,
+            )  # fmt: skip
             at = np.int64(slot.next)
         progress[layout.RESUME] = layout.FRESH
     return True
@@ -212,7 +178,6 @@ def _probe(
 def sample(
     rules: SampleRules, left_memory: SampleMemory, right_memory: SampleMemory, keys: Records,
     left: SampleArrivals, right: SampleArrivals, out: SampledOutputs, progress: Records,
-    sums: Records,
 ) -> int:  # fmt: skip
     """Sample a batch's outputs; return DONE, or why it stopped and must be called again."""
     left_base, right_base = left_memory.n[layout.SEQ], right_memory.n[layout.SEQ]
@@ -220,9 +185,7 @@ def sample(
         phase = progress[layout.PHASE]
         counted = progress[layout.NOW] >= rules.start_ts
         if phase == _BEGIN:
-            if not begin(
-                rules, left_memory, right_memory, keys, left, right, progress, sums, leave
-            ):
+            if not begin(rules, left_memory, right_memory, keys, left, right, progress):
                 return layout.DONE
             progress[layout.CURSOR] = progress[layout.LEFT_AT]
         elif phase == _SIMULTANEOUS:
@@ -234,7 +197,7 @@ def sample(
                 counted
                 and both
                 and not _simultaneous(
-                    rules, keys, left, left_base, right, right_base, out, progress, sums
+                    rules, keys, left, left_base, right, right_base, out, progress
                 )
             ):
                 return layout.FULL
@@ -242,21 +205,21 @@ def sample(
         elif phase == _PROBE_LEFT:
             if counted and not _probe(
                 rules, _LEFT, left, left_base, progress[layout.LEFT_END], right_memory, keys, out,
-                progress, sums,
+                progress,
             ):  # fmt: skip
                 return layout.FULL
             progress[layout.CURSOR] = progress[layout.RIGHT_AT]
         elif phase == _PROBE_RIGHT:
             if counted and not _probe(
                 rules, _RIGHT, right, right_base, progress[layout.RIGHT_END], left_memory, keys,
-                out, progress, sums,
+                out, progress,
             ):  # fmt: skip
                 return layout.FULL
             progress[layout.CURSOR] = progress[layout.LEFT_AT]
         elif phase == _ADMIT_LEFT:
             if not admit(
                 rules, _LEFT, left, progress[layout.LEFT_END], left_memory, keys, rules.budget_left,
-                progress, sums,
+                progress,
             ):  # fmt: skip
                 return layout.CROWDED_LEFT
             progress[layout.LEFT_AT] = progress[layout.LEFT_END]
@@ -264,7 +227,7 @@ def sample(
         else:
             if not admit(
                 rules, _RIGHT, right, progress[layout.RIGHT_END], right_memory, keys,
-                rules.budget_right, progress, sums,
+                rules.budget_right, progress,
             ):  # fmt: skip
                 return layout.CROWDED_RIGHT
             progress[layout.RIGHT_AT] = progress[layout.RIGHT_END]

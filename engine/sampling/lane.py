@@ -17,15 +17,13 @@ from engine.sampling.layout import (
     SampleArrivals,
     SampledOutputs,
     SampleRules,
-    SampleTotals,
     empty_samples,
     first_samples,
     grown,
     no_memory,
-    totals_of,
 )
 from engine.sampling.lost import ALWAYS, fewer, merged
-from engine.sampling.memory import settle, ticks_held
+from engine.sampling.memory import ticks_held
 from gpu_kernels.combine import COMBINES
 
 METHODS = ("eq-cluster", "pps-cluster", "bottom-k", "uniform")
@@ -44,15 +42,13 @@ class LaneSampler:
     combine : {"min", "sum", "product", "max", "mean"}
         How members' importance makes an output's.
     start_ts : int, optional
-        Outputs before it are neither handed out nor counted.
+        Outputs before it are not handed out.
     seed : int
         Any integer of 64 bits; a draw depends on it, the side and the row alone.
     budget : (int, int)
         Most tuples held of each side (bottom-k); UNLIMITED: none is evicted.
     p : float
         The sampling fraction (uniform).
-    emit : bool
-        Hand out outputs, or only add them up.
     chunk : int
         Most output tuples handed out at once.
     exact_measures : bool
@@ -71,8 +67,6 @@ class LaneSampler:
     >>> ids, certain = np.zeros(3, np.int32), np.ones(3)
     >>> [out.ts.size for out in sampler.push(batch, ids, batch, ids, 1, (certain, certain))]
     [9]
-    >>> sampler.totals.outputs
-    Total(estimate=9.0, variance=0.0, squares=0.0)
     """
 
     def __init__(
@@ -85,7 +79,6 @@ class LaneSampler:
         seed: int = 0,
         budget: tuple[int, int] = (UNLIMITED, UNLIMITED),
         p: float = 1.0,
-        emit: bool = True,
         chunk: int = 262_144,
         exact_measures: bool = False,
     ) -> None:
@@ -96,7 +89,6 @@ class LaneSampler:
             ranked=ranked,
             zeros_lose=not exact_measures,
             combine=COMBINES.index(combine),
-            emit=emit,
             start_ts=first_counted(start_ts),
             window_left=windows[0],
             window_right=windows[1],
@@ -110,8 +102,7 @@ class LaneSampler:
         self._memories = [no_memory(slot), no_memory(slot)]
         self._keys: Records = np.zeros(0, layout.KEY)
         self._progress = np.zeros(layout.PROGRESS_COUNTERS, np.int64)
-        self._sums = np.zeros(layout.SUMS)
-        self._out = empty_samples(chunk if emit else 0)
+        self._out = empty_samples(chunk)
         missing = method == "uniform" and (p < 1.0 or not exact_measures)
         self._lost: list[Ints] = [ALWAYS] if missing else []
 
@@ -141,7 +132,7 @@ class LaneSampler:
         Yields
         ------
         SampledOutputs
-            Views, valid until the next is asked for; none when only adding up.
+            Views, valid until the next is asked for.
         """
         self._make_keys(keys)
         for side, batch in enumerate((left, right)):
@@ -153,7 +144,7 @@ class LaneSampler:
         while True:
             stopped = run(
                 self._rules, self._memories[0], self._memories[1], self._keys, a, b, self._out,
-                self._progress, self._sums,
+                self._progress,
             )  # fmt: skip
             if stopped in (layout.FULL, layout.DONE):
                 written = int(self._progress[layout.WRITTEN])
@@ -202,17 +193,6 @@ class LaneSampler:
             held = memory.slots["seq"] != NONE
             memory.places["key"][held] = old_to_new[memory.places["key"][held]]
         self._keys = self._keys.reshape(-1, 2)[kept].reshape(-1).copy()
-
-    @property
-    def totals(self) -> SampleTotals:
-        """Estimates from what was pushed so far, the clusters of retained tuples included."""
-        sums = self._sums.copy()
-        if self.method != "uniform":
-            for memory in self._memories:
-                settle(memory, sums)
-        return totals_of(
-            sums, int(self._progress[layout.ROWS]), int(self._progress[layout.CLUSTERS])
-        )
 
     @property
     def peaks(self) -> tuple[int, int]:

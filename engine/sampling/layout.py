@@ -15,17 +15,12 @@ CLUSTER = np.dtype(
     [
         ("importance", "f8"),
         ("measure", "f8"),  # weight of its outputs; bottom-k: its size
-        ("a", "f8"),  # A of the outputs so far, valued 1
-        ("v", "f8"),  # V of them
-        ("a_importance", "f8"),  # the same, valued at their importance
-        ("v_importance", "f8"),
         ("seq", "i8"),  # arrival number on its side; NONE where the slot is free
         ("next", "i4"),  # of its key, in arrival order
-        ("sampled", "i4"),  # 1 once it has made a counted output
     ],
     align=True,
 )
-"""A retained tuple as probes see it, one cache line: the cluster of its outputs."""
+"""A retained tuple as probes see it, half a cache line: the cluster of its outputs."""
 
 THINNED = np.dtype(
     [
@@ -36,7 +31,6 @@ THINNED = np.dtype(
         ("draws", "i8"),
         ("seq", "i8"),
         ("next", "i4"),
-        ("sampled", "i4"),
     ],
     align=True,
 )
@@ -121,7 +115,6 @@ class SampleRules(NamedTuple):
     zeros_lose: bool
     """Whether a tuple of measure 0 may have matches."""
     combine: int
-    emit: bool
     start_ts: int
     window_left: int
     window_right: int
@@ -135,17 +128,10 @@ class SampleRules(NamedTuple):
 
 
 # Counters of a run, in `progress`; RESUME is where in a chain an arrival's outputs go on
-PHASE, LEFT_AT, RIGHT_AT, LEFT_END, RIGHT_END, CURSOR, RESUME, NOW, WRITTEN, ROWS, CLUSTERS = (
-    range(11)
-)  # fmt: skip
-PROGRESS_COUNTERS = 11
+PHASE, LEFT_AT, RIGHT_AT, LEFT_END, RIGHT_END, CURSOR, RESUME, NOW, WRITTEN = range(9)
+PROGRESS_COUNTERS = 9
 FRESH = -2
 """RESUME of an arrival that has not been begun."""
-
-# Compensated sums over the outputs and clusters, in `sums`: each with its rest behind it
-ESTIMATE, VARIANCE, SQUARES, IMPORTANCE = 0, 2, 4, 6
-"""For counts; the same of importance lie IMPORTANCE further on. SQUARES: of a cluster's V."""
-SUMS = 12
 
 DONE, FULL, CROWDED_LEFT, CROWDED_RIGHT = range(4)
 """Why a kernel returns: batch used up; outputs full; no slot left."""
@@ -247,43 +233,3 @@ def first_samples(out: SampledOutputs, n: int) -> SampledOutputs:
     (2,)
     """
     return SampledOutputs._make(column[:n] for column in out)
-
-
-class Total(NamedTuple):
-    """An estimated total of the exact join's outputs."""
-
-    estimate: float
-    """Horvitz and Thompson's: the sum over the sampled outputs of weight * value. Unbiased."""
-    variance: float
-    """An unbiased estimate of its variance, the sum of the clusters' V."""
-    squares: float
-    """The sum of V^2, for Satterthwaite's degrees of freedom."""
-
-
-class SampleTotals(NamedTuple):
-    """The estimated totals of a lane's sample."""
-
-    outputs: Total
-    importance: Total
-    """`outputs`, `importance`: Of the number of the exact join's outputs and of their
-    importance."""
-    rows: int
-    """Sampled outputs."""
-    clusters: int
-    """Retained tuples with at least one sampled output."""
-
-
-def totals_of(sums: Floats, rows: int, clusters: int) -> SampleTotals:
-    """Return the totals that the compensated sums of a kernel stand for.
-
-    Examples
-    --------
-    >>> totals_of(np.arange(12.0), 3, 2).outputs
-    Total(estimate=1.0, variance=5.0, squares=9.0)
-    """
-    whole = sums[::2] + sums[1::2]
-    outputs, importance = (
-        Total(*(float(whole[(of + at) // 2]) for at in (ESTIMATE, VARIANCE, SQUARES)))
-        for of in (0, IMPORTANCE)
-    )
-    return SampleTotals(outputs, importance, rows, clusters)

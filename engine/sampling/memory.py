@@ -21,12 +21,6 @@ from gpu_kernels.philox import PURPOSE_CLUSTER, uniform_draw
 
 
 @kernel
-def add(sums: Records, at: Integer, term: float) -> None:
-    """Add to the compensated sum that lies at `at` and `at` + 1."""
-    sums[at], sums[at + 1] = neumaier(sums[at], sums[at + 1], term)
-
-
-@kernel
 def insert(
     memory: SampleMemory, keys: Records, side: Integer, key: Integer, ts: Integer, row: Integer,
     seq: Integer, importance: float,
@@ -39,7 +33,6 @@ def insert(
     slot.importance = importance
     slot.seq = seq
     slot.next = NONE
-    slot.sampled = 0
     place.ts = ts
     place.row = row
     place.key = key
@@ -88,7 +81,8 @@ def remove(memory: SampleMemory, keys: Records, side: Integer, at: Integer, tick
     memory.free[n[layout.FREE]] = at
     n[layout.FREE] += 1
     n[layout.COUNT] -= 1
-    add(memory.held, 0, np.float64(ticks))
+    held = memory.held
+    held[0], held[1] = neumaier(held[0], held[1], np.float64(ticks))
 
 
 @kernel
@@ -176,39 +170,9 @@ _PURPOSE, _FIRST = np.uint64(PURPOSE_CLUSTER), np.uint64(0)
 
 
 @kernel
-def _fold(slot: Records, sums: Records) -> None:
-    """Add a cluster's variances, and their squares, to the totals."""
-    add(sums, layout.VARIANCE, slot.v)
-    add(sums, layout.SQUARES, slot.v * slot.v)
-    add(sums, layout.IMPORTANCE + layout.VARIANCE, slot.v_importance)
-    add(sums, layout.IMPORTANCE + layout.SQUARES, slot.v_importance * slot.v_importance)
-
-
-@kernel
-def leave(
-    memory: SampleMemory, keys: Records, side: Integer, at: Integer, ticks: float, sums: Records,
-    _progress: Records,
-) -> None:  # fmt: skip
-    """Release a retained tuple: its cluster is complete."""
-    if memory.slots[at].sampled == 1:
-        _fold(memory.slots[at], sums)
-    remove(memory, keys, side, at, ticks)
-
-
-@kernel
-def settle(memory: SampleMemory, sums: Records) -> None:
-    """Add the clusters of the tuples that are still retained to the totals, in arrival order."""
-    at = memory.n[layout.OLDEST]
-    while at != NONE:
-        if memory.slots[at].sampled == 1:
-            _fold(memory.slots[at], sums)
-        at = np.int64(memory.places[at].newer)
-
-
-@kernel
 def _make_room(
     memory: SampleMemory, keys: Records, side: Integer, budget: Integer, seq: Integer,
-    priority: float, now: Integer, window: Integer, sums: Records, progress: Records,
+    priority: float, now: Integer, window: Integer,
 ) -> int:  # fmt: skip
     """Evict the least of a full memory for an arrival of `priority`; return what it may do.
 
@@ -227,7 +191,7 @@ def _make_room(
     note(memory, seq, least)
     at = heap[0].what
     lose(memory, now, memory.places[at].ts, window)
-    leave(memory, keys, side, at, np.float64(now - memory.places[at].ts), sums, progress)
+    remove(memory, keys, side, at, np.float64(now - memory.places[at].ts))
     return _REPLACES
 
 
@@ -244,7 +208,7 @@ def _rank(memory: SampleMemory, at: Integer, seq: Integer, priority: float) -> N
 @kernel
 def admit(
     rules: SampleRules, side: Integer, arrivals: SampleArrivals, end: Integer, memory: SampleMemory,
-    keys: Records, budget: Integer, progress: Records, sums: Records,
+    keys: Records, budget: Integer, progress: Records,
 ) -> bool:  # fmt: skip
     """Admit the arrivals that the sample takes, in row order; False if a slot is wanting."""
     now = progress[layout.NOW]
@@ -267,7 +231,7 @@ def admit(
         priority = measure / (1.0 - draw)
         way = _ENTERS if draw < measure else _STAYS_OUT
         if rules.ranked:
-            way = _make_room(memory, keys, side, budget, seq, priority, now, window, sums, progress)
+            way = _make_room(memory, keys, side, budget, seq, priority, now, window)
         if way == _STAYS_OUT:
             lose(memory, now, now, window)
             continue
@@ -275,12 +239,7 @@ def admit(
         at = insert(
             memory, keys, side, key, arrivals.ts[i], arrivals.row[i], seq, arrivals.importance[i]
         )
-        slot = memory.slots[at]
-        slot.measure = measure if rules.ranked else 1.0 / measure
-        slot.a = 0.0
-        slot.v = 0.0
-        slot.a_importance = 0.0
-        slot.v_importance = 0.0
+        memory.slots[at].measure = measure if rules.ranked else 1.0 / measure
         if way == _REPLACES:
             sink(
                 memory.heap, memory.n[layout.HEAP], _TOP, priority, 0.0, 0.0, seq, at,

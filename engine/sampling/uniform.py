@@ -13,9 +13,9 @@ import numpy as np
 
 from engine.runtime.jit import NONE, Integer, Records, kernel
 from engine.sampling import layout
-from engine.sampling.kernel import begin, count, write
+from engine.sampling.kernel import begin, write
 from engine.sampling.layout import SampleArrivals, SampledOutputs, SampleMemory, SampleRules
-from engine.sampling.memory import add, insert, remove
+from engine.sampling.memory import insert, remove
 from gpu_kernels.combine import combined
 from gpu_kernels.philox import PURPOSE_GEOMETRIC, uniform_draw
 
@@ -23,14 +23,6 @@ _BEGIN, _PROBE_LEFT, _ADMIT_LEFT, _PROBE_RIGHT, _ADMIT_RIGHT = range(5)
 _LEFT, _RIGHT = np.int64(0), np.int64(1)
 _PURPOSE = np.uint64(PURPOSE_GEOMETRIC)
 _NEVER = np.int64(2**62)
-
-
-@kernel
-def _leave(
-    memory: SampleMemory, keys: Records, side: Integer, at: Integer, ticks: float, _sums: Records,
-    _progress: Records,
-) -> None:  # fmt: skip
-    remove(memory, keys, side, at, ticks)
 
 
 @kernel
@@ -46,26 +38,9 @@ def next_join(
 
 
 @kernel
-def _count(
-    rules: SampleRules, slot: Records, value: float, progress: Records, sums: Records
-) -> None:
-    """Count an output, which is a cluster of its own: V = (1 - p) / p^2 y^2."""
-    count(progress, sums, rules.weight, value)
-    v = (rules.weight - 1.0) * rules.weight
-    v_importance = (value * (rules.weight - 1.0)) * (value * rules.weight)
-    add(sums, layout.VARIANCE, v)
-    add(sums, layout.SQUARES, v * v)
-    add(sums, layout.IMPORTANCE + layout.VARIANCE, v_importance)
-    add(sums, layout.IMPORTANCE + layout.SQUARES, v_importance * v_importance)
-    if slot.sampled == 0:
-        slot.sampled = 1
-        progress[layout.CLUSTERS] += 1
-
-
-@kernel
 def _join(
     rules: SampleRules, side: Integer, seen: Integer, opposite: SampleMemory, keys: Records,
-    at: Integer, progress: Records, sums: Records,
+    at: Integer, progress: Records,
 ) -> Integer:  # fmt: skip
     """Decide when the tuple in slot `at`, just output, is due again; return that or _NEVER."""
     slot, place = opposite.slots[at], opposite.places[at]
@@ -75,7 +50,7 @@ def _join(
     )
     if after == 0.0:
         held = np.float64(progress[layout.NOW] - place.ts)
-        _leave(opposite, keys, 1 - side, at, held, sums, progress)
+        remove(opposite, keys, 1 - side, at, held)
         return _NEVER
     slot.due = slot.before + np.int64(min(after, 2.0**61))
     return slot.due
@@ -84,7 +59,7 @@ def _join(
 @kernel
 def _probe(
     rules: SampleRules, side: Integer, arrivals: SampleArrivals, base: Integer, end: Integer,
-    opposite: SampleMemory, keys: Records, out: SampledOutputs, progress: Records, sums: Records,
+    opposite: SampleMemory, keys: Records, out: SampledOutputs, progress: Records,
 ) -> bool:  # fmt: skip
     """Join the arrivals with what the other side retains; False if the outputs are full."""
     counted = progress[layout.NOW] >= rules.start_ts
@@ -103,19 +78,17 @@ def _probe(
             after = np.int64(slot.next)
             due = slot.due
             if due == mine.seen:
-                if counted and rules.emit and progress[layout.WRITTEN] == out.ts.size:
+                if counted and progress[layout.WRITTEN] == out.ts.size:
                     progress[layout.CURSOR] = i
                     progress[layout.RESUME] = at
                     return False
                 if counted:
                     value = combined(rules.combine, arrivals.importance[i], slot.importance)
-                    _count(rules, slot, value, progress, sums)
-                    if rules.emit:
-                        write(
-                            out, progress, side, arrivals.row[i], base + i,
-                            opposite.places[at].row, slot.seq, value, rules.weight, 1 - side,
-                        )  # fmt: skip
-                due = _join(rules, side, mine.seen, opposite, keys, at, progress, sums)
+                    write(
+                        out, progress, side, arrivals.row[i], base + i, opposite.places[at].row,
+                        slot.seq, value, rules.weight, 1 - side,
+                    )  # fmt: skip
+                due = _join(rules, side, mine.seen, opposite, keys, at, progress)
             theirs.due = min(theirs.due, due)
             at = after
         progress[layout.RESUME] = layout.FRESH
@@ -158,21 +131,18 @@ def _admit(
 def sample(
     rules: SampleRules, left_memory: SampleMemory, right_memory: SampleMemory, keys: Records,
     left: SampleArrivals, right: SampleArrivals, out: SampledOutputs, progress: Records,
-    sums: Records,
 ) -> int:  # fmt: skip
     """Sample a batch's outputs; return DONE, or why it stopped and must be called again."""
     while True:
         phase = progress[layout.PHASE]
         if phase == _BEGIN:
-            if not begin(
-                rules, left_memory, right_memory, keys, left, right, progress, sums, _leave
-            ):
+            if not begin(rules, left_memory, right_memory, keys, left, right, progress):
                 return layout.DONE
             progress[layout.CURSOR] = progress[layout.LEFT_AT]
         elif phase == _PROBE_LEFT:
             if not _probe(
                 rules, _LEFT, left, left_memory.n[layout.SEQ], progress[layout.LEFT_END],
-                right_memory, keys, out, progress, sums,
+                right_memory, keys, out, progress,
             ):  # fmt: skip
                 return layout.FULL
             progress[layout.CURSOR] = progress[layout.LEFT_AT]
@@ -186,7 +156,7 @@ def sample(
         elif phase == _PROBE_RIGHT:
             if not _probe(
                 rules, _RIGHT, right, right_memory.n[layout.SEQ], progress[layout.RIGHT_END],
-                left_memory, keys, out, progress, sums,
+                left_memory, keys, out, progress,
             ):  # fmt: skip
                 return layout.FULL
             progress[layout.CURSOR] = progress[layout.RIGHT_AT]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import naive_sampling as naive
 import numpy as np
+import pyarrow as pa
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from replay_cases import cut
@@ -15,8 +16,8 @@ from replay_cases import cut
 from engine.replay.settings import UNLIMITED
 from engine.runtime.key_table import KeyTable
 from engine.runtime.streams import StreamBatch
+from engine.sampling.aggregates import LaneAggregates, parse_aggregate
 from engine.sampling.lane import METHODS, LaneSampler
-from engine.sampling.layout import SampleTotals
 
 COMBINES = ("min", "sum", "product", "max", "mean")
 MEASURES = {
@@ -25,6 +26,31 @@ MEASURES = {
     "bottom-k": (0.0, 0.25, 1.0, 1.0, 7.0, 1e9),
     "uniform": (0.0, 1.0, 2.0, 4.5, 30.0, 1e300),
 }
+
+
+NONE = pa.schema([])
+TOTALS = tuple(
+    parse_aggregate(text).resolve("tick", NONE, NONE) for text in ("count(*)", "sum(importance)")
+)
+
+
+class Total(NamedTuple):
+    """An estimated total of the exact join's outputs."""
+
+    estimate: float
+    variance: float
+    squares: float
+    """The sum over the clusters of the variance's square."""
+
+
+class Totals(NamedTuple):
+    """What the outputs of a sample tell."""
+
+    outputs: Total
+    importance: Total
+    rows: int
+    clusters: int
+    """As many as rows where outputs are sampled one by one."""
 
 
 class Case(NamedTuple):
@@ -47,7 +73,7 @@ class Run(NamedTuple):
 
     rows: list[naive.Row]
     seqs: list[tuple[int, int]]
-    totals: SampleTotals
+    totals: Totals
     peaks: tuple[int, int]
     held: tuple[float, float]
     memory: list[tuple[int, int, int]]
@@ -75,25 +101,41 @@ def batch_of(rows: list[naive.Tuple]) -> StreamBatch:
     )
 
 
-def sampler_of(case: Case, *, emit: bool = True, chunk: int = 100_000) -> LaneSampler:
+def sampler_of(case: Case, *, chunk: int = 100_000) -> LaneSampler:
     """Return the engine's sampler of a case, nothing pushed."""
     left, right = (UNLIMITED if most is None else most for most in case.budget)
     return LaneSampler(
         case.method, case.windows, combine=case.combine, start_ts=case.start_ts, seed=case.seed,
-        budget=(left, right), p=case.p, emit=emit, chunk=chunk,
+        budget=(left, right), p=case.p, chunk=chunk,
     )  # fmt: skip
 
 
+def aggregates_of(method: str) -> LaneAggregates:
+    """Return what sums up the outputs of a sampler by a method, as jobs do."""
+    return LaneAggregates(TOTALS, (NONE, NONE), independent=method == "uniform")
+
+
+def totals_of(aggregates: LaneAggregates) -> Totals:
+    """Return what the outputs come to that were added."""
+    counted, summed = (table.to_pylist() for table in aggregates.close())
+    if not counted:
+        return Totals(Total(0.0, 0.0, 0.0), Total(0.0, 0.0, 0.0), 0, 0)
+    [one], [own] = counted, summed
+    assert own["shift"] == 0.0  # values as they are, in units of 1
+    assert own["level"] == 7.0 or own["seen_size"] == 0.0
+    return Totals(
+        Total(one["s_1"], one["v_11"], one["11_11"]),
+        Total(own["s_y"], own["v_yy"], own["yy_yy"]),
+        int(one["rows"]),
+        int(one["clusters"]),
+    )
+
+
 def run(
-    case: Case,
-    *,
-    cuts: list[int] | None = None,
-    chunk: int = 100_000,
-    emit: bool = True,
-    forget: bool = False,
+    case: Case, *, cuts: list[int] | None = None, chunk: int = 100_000, forget: bool = False
 ) -> Run:
     """Sample a case in batches that begin at `cuts`, ids of dead keys forgotten or not."""
-    sampler = sampler_of(case, emit=emit, chunk=chunk)
+    sampler, aggregates = sampler_of(case, chunk=chunk), aggregates_of(case.method)
     streams = batch_of(case.left), batch_of(case.right)
     measures = [np.array(measure, np.float64) for measure in case.measures]
     table = KeyTable()
@@ -109,6 +151,7 @@ def run(
         given = measures[0][spans[0]], measures[1][spans[1]]
         for out in sampler.push(a, ids[0], b, ids[1], table.size, given):
             assert 0 < out.ts.size <= chunk
+            aggregates.add(out, *2 * [pa.table({})])
             rows += rows_of(out)
             seqs += list(zip(out.left_seq.tolist(), out.right_seq.tolist(), strict=True))
         left, right = sampler.retained()
@@ -120,7 +163,8 @@ def run(
             if forget:
                 sampler.remap(table.keep(alive(table.keys, streams, now, case.windows)))
     return Run(
-        rows, seqs, sampler.totals, sampler.peaks, sampler.held, memory, retained, sampler.lost
+        rows, seqs, totals_of(aggregates), sampler.peaks, sampler.held, memory, retained,
+        sampler.lost,
     )  # fmt: skip
 
 

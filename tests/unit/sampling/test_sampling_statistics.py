@@ -6,8 +6,10 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
+from sampling_cases import aggregates_of, totals_of
 
 from engine.replay.settings import UNLIMITED
 from engine.runtime.streams import StreamBatch
@@ -97,11 +99,13 @@ def runs(method: str, kind: str) -> NDArray[np.float64]:
     budget = (30, 25) if method == "bottom-k" else (UNLIMITED, UNLIMITED)
     found = np.empty((SEEDS, 4))
     for seed in range(SEEDS):
-        sampler = LaneSampler(method, (WINDOW, WINDOW), seed=seed, budget=budget, p=0.2, emit=False)
-        assert not list(
-            sampler.push(lane.streams[0], lane.ids[0], lane.streams[1], lane.ids[1], SIZE, measures)
-        )
-        totals = sampler.totals
+        sampler = LaneSampler(method, (WINDOW, WINDOW), seed=seed, budget=budget, p=0.2)
+        aggregates = aggregates_of(method)
+        for out in sampler.push(
+            lane.streams[0], lane.ids[0], lane.streams[1], lane.ids[1], SIZE, measures
+        ):
+            aggregates.add(out, *2 * [pa.table({})])
+        totals = totals_of(aggregates)
         found[seed] = *totals.outputs[:2], *totals.importance[:2]
     return found
 
