@@ -153,13 +153,11 @@ class RunRows:
         marks, times = range(-(-start // MARK_ROWS), -(-stop // MARK_ROWS)), self._stored[0][0]
         if times.kind == DELTAS:
             place = self._places[0] + self._rows * times.width
-            mark = bisect(self._pairs(place, marks.start, len(marks))[:, 0], tick)
+            mark = marks.start + bisect(self._pairs(place, marks.start, len(marks))[:, 0], tick)
         else:
-            mark = bisect(marks, tick, key=lambda own: self.time(own * MARK_ROWS))
-        low = max(start, (marks.start + mark - 1) * MARK_ROWS)
-        between = np.empty(max(0, min(stop, (marks.start + mark) * MARK_ROWS) - low), np.int64)
-        if between.size:
-            self._fill(0, low, between)
+            mark = marks.start + bisect(marks, tick, key=lambda own: self.time(own * MARK_ROWS))
+        low, high = max(start, (mark - 1) * MARK_ROWS), min(stop, mark * MARK_ROWS)
+        between = self._read(low, high, ["_ts"])["_ts"].to_numpy() if low < high else ()
         return low + bisect(between, tick)
 
     def time(self, row: int) -> int:
