@@ -123,7 +123,7 @@ def _lane_batches(
     between: Ticks | None,
 ) -> Iterator[LaneBatch]:
     schemas = [
-        pa.schema([]) if source is None else _payload_part(source.schema, side, payload)
+        _payload_part(source.schema, side, payload) if source and payload else pa.schema([])
         for source, side in zip(sources, SIDES, strict=True)
     ]
     left, right = (
