@@ -12,7 +12,7 @@ from rich.table import Table
 from engine.options.meanings import cited
 from engine.report.charts import Bars, Chart, Series
 from engine.report.shown import Shown
-from engine.report.tables import Footnote, number, table_of
+from engine.report.tables import Footnote, number, rounded, table_of
 
 
 def print_explanation(content: dict[str, Any], shown: int | None, console: Console) -> None:
@@ -38,11 +38,11 @@ def print_explanation(content: dict[str, Any], shown: int | None, console: Conso
         said += _choice(ranking, names)
         _say(console, *said[-3:])
     if "directions" in content:
-        total, best = number(content["chosen_cost"]), number(content["best_cost"])
+        total, best = _cost(content["chosen_cost"]), _cost(content["best_cost"])
         _say(console, f"all streams: chosen {total}, best {best}")
     if "low_selectivity" in content:
         found = content["low_selectivity"]
-        said.append(f"P4's low selectivity first, at {number(found['cost'])}:")
+        said.append(f"P4's low selectivity first, at {_cost(found['cost'])}:")
         each = (
             f"  {name}: {order_text(order, names)}"
             for name, order in zip(names, found["orders"], strict=True)
@@ -84,6 +84,11 @@ def _say(console: Console, *lines: str) -> None:
         console.print(line, highlight=False)
 
 
+def _cost(value: float) -> str:
+    """Return a cost such that those of slow streams differ as well."""
+    return rounded(value, whole=False)
+
+
 def _streams(streams: list[dict[str, Any]]) -> Table:
     """Return what the order depends on, of each stream."""
     fields = ("rate", "window", "distinct", "size", "probed")
@@ -97,9 +102,9 @@ def _orders(ranking: dict[str, Any], names: Sequence[str], shown: int | None) ->
     rows = (
         (
             order_text(order["order"], names),
-            number(order["cost"]),
+            _cost(order["cost"]),
             f"{order['cost'] / best:.3f}" if best else "",
-            *([number(order["comparisons"])] if differ else []),
+            *([_cost(order["comparisons"])] if differ else []),
         )
         for order in listed
     )
@@ -108,8 +113,8 @@ def _orders(ranking: dict[str, Any], names: Sequence[str], shown: int | None) ->
 
 def _choice(ranking: dict[str, Any], names: Sequence[str]) -> list[str]:
     moved = f", with {order_text(ranking['moved'], names)} moved up" if ranking["moved"] else ""
-    mean, worst = number(ranking["mean_cost"]), number(ranking["worst_cost"])
-    chosen, cost = order_text(ranking["chosen"], names), number(ranking["chosen_cost"])
+    mean, worst = _cost(ranking["mean_cost"]), _cost(ranking["worst_cost"])
+    chosen, cost = order_text(ranking["chosen"], names), _cost(ranking["chosen_cost"])
     initial = order_text(ranking["initial"], names)
     return [
         f"of {number(ranking['possible'])} orders: mean {mean}, worst {worst}",
@@ -122,7 +127,7 @@ def _measured(runs: list[dict[str, Any]], names: Sequence[str]) -> Table:
     rows = (
         (
             order_text(run["order"], names),
-            number(run["expected"]),
+            _cost(run["expected"]),
             number(run["actual"]),
             "" if run["ratio"] is None else f"{run['ratio']:.3f}",
         )

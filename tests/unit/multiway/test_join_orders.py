@@ -388,6 +388,12 @@ def test_selectivities_buckets_and_measurements_are_printed(
     assert all(text in out for text in ("calls", "texts; calls", "1.500"))
 
 
+def test_costs_of_slow_streams_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    slow = "--rates 0.0005,0.0006,0.0017 --windows 7200,7200,7200 --distinct 24,15,17"
+    out = told(slow, capsys)[1]
+    assert all(text in out for text in ("0.0137", "0.0154", "0.0177", "mean 0.0194")), out
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
