@@ -188,18 +188,30 @@ def losses_over_time(content: Mapping[str, Any]) -> list[Chart]:
     return charts
 
 
+def key_text(key: object) -> str:
+    """Return a join attribute as text; one of several columns has commas between their values.
+
+    Examples
+    --------
+    >>> key_text(["Texas", 3]), key_text("Texas")
+    ('Texas, 3', 'Texas')
+    """
+    return ", ".join(map(str, key)) if isinstance(key, list | tuple) else str(key)
+
+
 def losses_by_key(content: Mapping[str, Any]) -> list[Chart]:
     """Return what was found and lost of the keys that lost most."""
     keys = content.get("lost", {}).get("top_keys", [])
     if not keys:
         return []
     unweighted = content["exact"]["importance"] == content["exact"]["outputs"]
-    measure = "outputs" if unweighted else "importance"
+    weightless = not any(own["exact_importance"] for own in keys)
+    measure = "outputs" if unweighted or weightless else "importance"
     found = [own[f"exact_{measure}"] - own[f"lost_{measure}"] for own in keys]
     return [
         Bars(
             f"Keys that lost most: {measure}", f"{measure} of the exact join",
-            [str(own["key"]) for own in keys],
+            [key_text(own["key"]) for own in keys],
             [Series("found", found), Series("lost", [own[f"lost_{measure}"] for own in keys])],
             stacked=True,
         )
@@ -218,7 +230,7 @@ def outputs_by_lane(content: Mapping[str, Any]) -> list[Chart]:
     known = "exact" in content
     most = sorted(lanes, key=lambda lane: -lane["exact_outputs" if known else "outputs"])
     most = most[:MOST_LANES]
-    names = [", ".join(map(str, lane["lane"])) for lane in most]
+    names = [key_text(lane["lane"]) for lane in most]
     series = [Series("found", [lane["outputs"] for lane in most])]
     if known:
         series.append(Series("lost", [lane["exact_outputs"] - lane["outputs"] for lane in most]))

@@ -10,6 +10,7 @@ from rich.table import Table
 from engine.models.profile.advice import AGREED
 from engine.report.advice import advice_of
 from engine.report.answers import of_any_split
+from engine.report.charts import key_text
 from engine.report.envelope import Report, instant, spans
 from engine.report.tables import (
     Sketch,
@@ -175,7 +176,10 @@ def _print_lost(content: dict[str, Any], console: Console) -> None:
     fields = ("lost_outputs", "exact_outputs", "lost_importance", "exact_importance")
     table = table_of(
         ("key", "outputs lost", "exact outputs", "importance lost", "exact importance"),
-        ((str(key["key"]), *(number(key[name]) for name in fields)) for key in lost["top_keys"]),
+        (
+            (key_text(key["key"]), *(number(key[name]) for name in fields))
+            for key in lost["top_keys"]
+        ),
         "keys that lost most",
     )
     console.print(table)

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from engine.report.charts import Bars, Lines, Series, losses_over_time
+from engine.report.charts import Bars, Lines, Series, losses_by_key, losses_over_time
 from engine.report.figure_files import FORMATS, save_figure
 from engine.report.figures import figure_of
 from engine.runtime.errors import OutputError
@@ -167,6 +167,18 @@ def test_losses_of_no_outputs_are_not_drawn(outputs: int) -> None:
     exact = {"outputs": outputs, "importance": float(outputs)}
     content = {"exact": exact, "lost": {"by_time": [span]}, "window": {"tick": "tick"}}
     assert len(losses_over_time(content)) == (outputs > 0)
+
+
+@pytest.mark.parametrize(("importance", "measure"), [(0.0, "outputs"), (9.0, "importance")])
+def test_keys_that_lost_no_importance_are_drawn_by_outputs(importance: float, measure: str) -> None:
+    lost = {"exact_outputs": 5, "lost_outputs": 4, "exact_importance": importance}
+    key = {"key": ["Texas", 3], "lost_importance": importance, **lost}
+    content = {"exact": {"outputs": 9, "importance": 80.0}, "lost": {"top_keys": [key]}}
+    [bars] = losses_by_key(content)
+    assert isinstance(bars, Bars)
+    assert bars.title == f"Keys that lost most: {measure}"
+    assert list(bars.names) == ["Texas, 3"]
+    assert bars.series[1].values == [importance or 4]
 
 
 def test_a_report_without_plots_says_so() -> None:

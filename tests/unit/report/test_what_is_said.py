@@ -137,3 +137,11 @@ def test_tables_fold_headings_and_words_and_cut_no_number() -> None:
     assert [" ".join(own).split() for own in zip(*filter(None, cells), strict=True)] == [
         ["next", "smaller", "fails"], ["1"], ["1,250,000,000"],
     ]  # fmt: skip
+
+
+def test_keys_of_several_columns_are_printed_as_values_with_commas() -> None:
+    stream = pa.table({"t": range(40), "state": ["Texas"] * 40, "size": [3] * 40})
+    found = winnow.replay(
+        stream, stream, on=["state", "size"], time="t", window=9, memory=4, policy="recent"
+    )
+    assert "│ Texas, 3 │" in str(found)
