@@ -90,10 +90,13 @@ def row_groups(
         times = times_of_groups(footer, time, unit)
         unknown = np.flatnonzero((times.rows > 0) & ~times.known)
         if unknown.size:
+            kind = archive.schema.field(time).type
+            why = "no statistics, nulls, times beyond 2^62 ticks, or a type without"
+            if pa.types.is_floating(kind):
+                why = f"the statistics of a {kind} are not used: cast it to an integer"
             raise NoStretchesError(
                 f"the {archive.side} archive: row group {unknown[0]} of {file.name} does not say "
-                f"from when to when {time} reaches (no statistics, nulls, times beyond 2^62 "
-                f"ticks, or a type without): {remedy}",
+                f"from when to when {time} reaches ({why}): {remedy}",
                 f"{archive.side} has no statistics of time",
             )
         read, rows = stored(footer, [*columns, *keys]), times.rows
