@@ -11,6 +11,7 @@ import pyarrow.types as pt
 
 from engine.archives import families
 from engine.archives.source import Archive
+from engine.archives.text_schemas import doubt_of_header
 from engine.archives.text_times import first_cells, read_as, text_fault
 from engine.runtime.errors import InputError, SpecError, closest, did_you_mean
 from engine.runtime.name_lists import text_of
@@ -125,9 +126,11 @@ def check_present(archive: Archive, name: str, remedy: str = "") -> None:
         several = len(parts) > 1 and {*parts} <= {*names}
         if several:
             remedy = f" Give several columns as a list: {parts}."
+        of_header = doubt_of_header(names) if archive.format == "csv" else ""
         raise InputError(
             f"{archive.placed} has no column {name!r}: it has "
-            f"{', '.join(names) or 'none'}.{remedy or did_you_mean(name, names)}"
+            f"{', '.join(own or repr(own) for own in names) or 'none'}."
+            f"{remedy or did_you_mean(name, names) or of_header}"
         )
 
 

@@ -69,3 +69,19 @@ def _finer(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     if len(times) == 2:
         return pa.timestamp("ns", times[0].tz)
     return times[0] if pa.types.is_date(one) or pa.types.is_date(other) else None
+
+
+def doubt_of_header(names: Sequence[str]) -> str:
+    """Return what may be wrong with the first line of a text file, which is taken for its header.
+
+    Parameters
+    ----------
+    names : sequence of str
+        What it has.
+    """
+    for name in names:
+        if not name:
+            return " A column without a name cannot be used: give it one in the first line."
+        if name[0].isdigit():
+            return f" If {name} is no name, the header is missing: add a line of column names."
+    return ""

@@ -306,3 +306,25 @@ def test_a_file_that_may_not_be_read_is_told_as_such(
     monkeypatch.setattr(reading, opens, closed)
     with pytest.raises(InputError, match=f"{name} may not be read: allow it with chmod u\\+r$"):
         open_archive(str(path), "left")
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (",k", r"it has '', k\. A column without a name cannot be used: give it one in the first"),
+        ("9,k", r"it has 9, k\. If 9 is no name, the header is missing: add a line of column"),
+        ("i,k", r"it has i, k\.$"),
+        ("K,9", r"it has K, 9\. Did you mean 'K'\?$"),
+    ],
+)
+def test_text_without_a_header_or_with_a_column_without_a_name(
+    tmp_path: Path, header: str, message: str
+) -> None:
+    (tmp_path / "left.csv").write_text(f"{header}\n1,1\n")
+    with pytest.raises(InputError, match=message):
+        check_roles(
+            open_archive(str(tmp_path / "left.csv"), "left"),
+            Roles(("k",), "t"),
+            parquet(tmp_path / "right.parquet", GOOD),
+            Roles(("k",), "t"),
+        )
