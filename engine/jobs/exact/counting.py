@@ -67,10 +67,6 @@ class TimeSlice(NamedTuple):
         """Return the first and last tick of the tuples to read: its own and a window before."""
         return self.first - max(windows), self.last
 
-    def own(self, ts: NDArray[np.int64]) -> int:
-        """Return how many tuples of a batch are its own, not of the window before it."""
-        return ts.size - int(np.searchsorted(ts, self.first))
-
 
 class CountedFile:
     """Where the exact join of a lane under some settings is cached.

@@ -60,12 +60,7 @@ class TrialLayout(NamedTuple):
 
 
 def lay_out(
-    base: JobOptions,
-    memories: Sequence[Amounts],
-    archives: Archives,
-    lanes: JobLanes,
-    *,
-    given: Curves = (None, None),
+    base: JobOptions, memories: Sequence[Amounts], archives: Archives, lanes: JobLanes
 ) -> TrialLayout:
     """Return the cells of a trial of the candidates that `base` leaves open.
 
@@ -73,8 +68,6 @@ def lay_out(
     ----------
     memories : sequence of Amounts
         What the memory of both sides may be; `base`'s is not looked at.
-    given : (curve or None, curve or None)
-        Age curves to go by in place of those measured.
     """
     tried = [
         (Place(candidate, number), job)
@@ -82,7 +75,7 @@ def lay_out(
         for candidate, job in candidates_of(replace(base, memory=memory))
     ]
     tried = [(place, job) for place, job in tried if _settings(archives, job) is not None]
-    cells, profiles, peaks = cells_of([job for _, job in tried], archives, lanes, given=given)
+    cells, profiles, peaks = cells_of([job for _, job in tried], archives, lanes)
     places = [place for place, _ in tried]
     return TrialLayout(places, cells, profiles, peaks, archives.settings(base))
 
