@@ -93,3 +93,15 @@ def test_no_more_is_replayed_than_is_allowed(tmp_path: Path, memory: str, part: 
     assert rounds.left >= 0
     assert rounds.replays.replayed - replayed <= allowed
     assert last
+
+
+@pytest.mark.parametrize(("most", "counted"), [(0, 40), (500, 400), (200, 200)])
+def test_stretches_of_long_archives_count_more_tuples(
+    most: int, counted: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = opened(bursty(tmp_path, 20_000), window=1)
+    rows = sum(job.lanes.rows)
+    monkeypatch.setattr(stretches, "OF_LONG", most)
+    monkeypatch.setattr(stretches, "PART", rows // 400)
+    found, _ = affordable(job.lanes, job.laid_out("10%").exact, (1, 1), 4 * rows)
+    assert rows / len(found) == pytest.approx(counted, rel=0.05)

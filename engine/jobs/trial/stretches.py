@@ -24,8 +24,9 @@ DRAWS = 8
 """Stretches drawn for the first round, at least, if that leaves candidates with every memory."""
 BODIES = (4, 2, 1)
 """Windows that a stretch counts: the first of these that leaves enough draws."""
-ROWS = 1_500
-"""Tuples that a stretch counts on average, at least: each has a fixed cost too."""
+ROWS, OF_LONG, PART = 1_500, 10_000, 1_000
+"""Tuples that a stretch counts on average, at least, as each has a fixed cost too: a part of long
+archives, but no more than the second number."""
 FEWEST = 2_000
 """Tuples that a replay counts as, at least: what it takes to begin and end one."""
 
@@ -227,7 +228,8 @@ def affordable(
     span = lanes.prepared.span
     assert span is not None  # noqa: S101 - they have tuples
     rows = sum(lanes.rows)
-    least = -(-ROWS * (span[1] - span[0] + 1) // rows)
+    counted = max(ROWS, min(OF_LONG, rows // PART))
+    least = -(-counted * (span[1] - span[0] + 1) // rows)
     for body in BODIES:
         length = max(least, body * (max(exact.windows) + 1))
         blocks = blocks_of(span, exact.windows, length)
