@@ -129,7 +129,7 @@ def check_present(archive: Archive, name: str, remedy: str = "") -> None:
         of_header = doubt_of_header(names) if archive.format == "csv" else ""
         raise InputError(
             f"{archive.placed} has no column {name!r}: it has "
-            f"{', '.join(own or repr(own) for own in names) or 'none'}."
+            f"{', '.join(each or repr(each) for each in names) or 'none'}."
             f"{remedy or did_you_mean(name, names) or of_header}"
         )
 

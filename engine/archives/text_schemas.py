@@ -77,11 +77,11 @@ def doubt_of_header(names: Sequence[str]) -> str:
     Parameters
     ----------
     names : sequence of str
-        What it has.
+        Names of its columns.
     """
     for name in names:
         if not name:
             return " A column without a name cannot be used: give it one in the first line."
         if name[0].isdigit():
-            return f" If {name} is no name, the header is missing: add a line of column names."
+            return f" If {name} is not a name, the header is missing: add a line of column names."
     return ""

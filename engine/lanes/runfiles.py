@@ -143,22 +143,22 @@ class RunRows:
     def between(self, start: int, stop: int, first: int, last: int) -> tuple[int, int]:
         """Return where rows `start` to `stop`, in order of time, begin and end of two ticks.
 
-        Both ticks are included. Reads a mark in `MARK_ROWS` rows, and the times between two.
+        Both ticks are included. Reads the marks, or without some of the times, and those between.
         """
         low = self._place(start, stop, first, bisect_left)
         return low, self._place(low, stop, last, bisect_right)
 
-    def _place(self, start: int, stop: int, tick: int, bisect: Callable[..., int]) -> int:
+    def _place(self, start: int, stop: int, tick: int, find: Callable[..., int]) -> int:
         """Return where a tick stands among rows in order of time."""
         marks, times = range(-(-start // MARK_ROWS), -(-stop // MARK_ROWS)), self._stored[0][0]
         if times.kind == DELTAS:
             place = self._places[0] + self._rows * times.width
-            mark = marks.start + bisect(self._pairs(place, marks.start, len(marks))[:, 0], tick)
+            mark = marks.start + find(self._pairs(place, marks.start, len(marks))[:, 0], tick)
         else:
-            mark = marks.start + bisect(marks, tick, key=lambda own: self.time(own * MARK_ROWS))
+            mark = marks.start + find(marks, tick, key=lambda own: self.time(own * MARK_ROWS))
         low, high = max(start, (mark - 1) * MARK_ROWS), min(stop, mark * MARK_ROWS)
-        between = self._read(low, high, ["_ts"])["_ts"].to_numpy() if low < high else ()
-        return low + bisect(between, tick)
+        near = self._read(low, high, ["_ts"])["_ts"].to_numpy() if low < high else ()
+        return low + find(near, tick)
 
     def time(self, row: int) -> int:
         """Return the time of a row."""

@@ -205,8 +205,8 @@ def losses_by_key(content: Mapping[str, Any]) -> list[Chart]:
     if not keys:
         return []
     unweighted = content["exact"]["importance"] == content["exact"]["outputs"]
-    weightless = not any(own["exact_importance"] for own in keys)
-    measure = "outputs" if unweighted or weightless else "importance"
+    none_weighs = not any(own["exact_importance"] for own in keys)
+    measure = "outputs" if unweighted or none_weighs else "importance"
     found = [own[f"exact_{measure}"] - own[f"lost_{measure}"] for own in keys]
     return [
         Bars(

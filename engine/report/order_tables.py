@@ -12,7 +12,7 @@ from rich.table import Table
 from engine.options.meanings import cited
 from engine.report.charts import Bars, Chart, Series
 from engine.report.shown import Shown
-from engine.report.tables import Footnote, number, rounded, table_of
+from engine.report.tables import Footnote, number, table_of
 
 
 def print_explanation(content: dict[str, Any], shown: int | None, console: Console) -> None:
@@ -85,8 +85,8 @@ def _say(console: Console, *lines: str) -> None:
 
 
 def _cost(value: float) -> str:
-    """Return a cost such that those of slow streams differ as well."""
-    return rounded(value, whole=False)
+    """Return a cost such that those of slow streams differ as well: below 1 with three digits."""
+    return f"{value:.3g}" if 0 < value < 1 else number(value)
 
 
 def _streams(streams: list[dict[str, Any]]) -> Table:
@@ -128,7 +128,7 @@ def _measured(runs: list[dict[str, Any]], names: Sequence[str]) -> Table:
         (
             order_text(run["order"], names),
             _cost(run["expected"]),
-            number(run["actual"]),
+            _cost(run["actual"]),
             "" if run["ratio"] is None else f"{run['ratio']:.3f}",
         )
         for run in runs

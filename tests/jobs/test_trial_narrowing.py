@@ -101,7 +101,11 @@ def test_stretches_of_long_archives_count_more_tuples(
 ) -> None:
     job = opened(bursty(tmp_path, 20_000), window=1)
     rows = sum(job.lanes.rows)
-    monkeypatch.setattr(stretches, "OF_LONG", most)
+    monkeypatch.setattr(stretches, "MOST_ROWS", most)
     monkeypatch.setattr(stretches, "PART", rows // 400)
-    found, _ = affordable(job.lanes, job.laid_out("10%").exact, (1, 1), 4 * rows)
+    exact = job.laid_out("10%").exact
+    found, number = affordable(job.lanes, exact, (1, 1), 4 * rows)
     assert rows / len(found) == pytest.approx(counted, rel=0.05)
+    assert number > stretches.MANY
+    fewer, _ = affordable(job.lanes, exact, (1, 1), 2 * stretches.MANY * 100)
+    assert rows / len(fewer) == pytest.approx(min(100, counted), rel=0.05)

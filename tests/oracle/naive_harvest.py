@@ -106,7 +106,7 @@ def settings(join: dict[str, Any]) -> Iterator[Counts]:
         yield [list(flat[i * (m - 1) : (i + 1) * (m - 1)]) for i in range(m)]
 
 
-def brute_force(join: dict[str, Any], throttle: float) -> Best | None:
+def brute_force(join: dict[str, Any], throttle: float) -> Best:
     """Return the feasible setting of greatest O, then least C, then the first (4.2.2, 4.4)."""
     allowed = Fraction(throttle) * cost(join, everything(join))
     best: Best | None = None
@@ -117,6 +117,7 @@ def brute_force(join: dict[str, Any], throttle: float) -> Best | None:
         made = output(join, counts)
         if best is None or (made, -spent) > (best.output, -best.cost):
             best = Best(number, spent, made)
+    assert best is not None  # reading nothing is feasible
     return best
 
 

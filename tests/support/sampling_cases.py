@@ -28,9 +28,12 @@ MEASURES = {
 }
 
 
-NONE = pa.schema([])
+NO_COLUMNS = pa.schema([])
+LEVEL_OF_1 = 7.0
+"""That whose unit is 1 (`engine.sampling.aggregates.units`)."""
 TOTALS = tuple(
-    parse_aggregate(text).resolve("tick", NONE, NONE) for text in ("count(*)", "sum(importance)")
+    parse_aggregate(text).resolve("tick", NO_COLUMNS, NO_COLUMNS)
+    for text in ("count(*)", "sum(importance)")
 )
 
 
@@ -112,7 +115,7 @@ def sampler_of(case: Case, *, chunk: int = 100_000) -> LaneSampler:
 
 def aggregates_of(method: str) -> LaneAggregates:
     """Return what sums up the outputs of a sampler by a method, as jobs do."""
-    return LaneAggregates(TOTALS, (NONE, NONE), independent=method == "uniform")
+    return LaneAggregates(TOTALS, (NO_COLUMNS, NO_COLUMNS), independent=method == "uniform")
 
 
 def totals_of(aggregates: LaneAggregates) -> Totals:
@@ -122,7 +125,7 @@ def totals_of(aggregates: LaneAggregates) -> Totals:
         return Totals(Total(0.0, 0.0, 0.0), Total(0.0, 0.0, 0.0), 0, 0)
     [one], [own] = counted, summed
     assert own["shift"] == 0.0  # values as they are, in units of 1
-    assert own["level"] == 7.0 or own["seen_size"] == 0.0
+    assert own["level"] == LEVEL_OF_1 or own["seen_size"] == 0.0
     return Totals(
         Total(one["s_1"], one["v_11"], one["11_11"]),
         Total(own["s_y"], own["v_yy"], own["yy_yy"]),

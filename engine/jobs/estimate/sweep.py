@@ -104,10 +104,11 @@ def _plan(
     tasks = [TimesTask(files, tuple(fine.tolist())) for files in lanes.files]
     counts = np.sum(lanes.stages.mapped("times", rows_by_time, tasks, lanes.rows), axis=0)
     spreads = [density.spread_of(fine[:-1], fine[1:] - 1, own) for own in counts]
-    edges = slices.longer(edges, spreads[0].before(edges) + spreads[1].before(edges))
+    before: Floats = spreads[0].before(edges) + spreads[1].before(edges)
+    kept = slices.longer(before)
+    edges, before = edges[kept], before[kept]
     known = measures_of(edges, (spreads[0], spreads[1]), (longest, longest))
     executor = lanes.stages.executor
-    before: Floats = spreads[0].before(edges) + spreads[1].before(edges)
     memories = [
         Held(one.windows, budget, one.settings.pooled)
         for one, budget in zip(layout.cells[0], _budgets(layout), strict=True)

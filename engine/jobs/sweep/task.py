@@ -36,7 +36,7 @@ from engine.sampling.sizes import priorities
 from gpu_kernels.devices import Choice
 
 _COMPILED_FOR: set[tuple[Hashable, ...]] = set()
-"""What kernels have been asked for in this process."""
+"""What has been compiled for in this process."""
 
 
 @dataclass(frozen=True)
@@ -145,17 +145,22 @@ def replay_cells(
 
 
 def compile_for(cells: Sequence[Cell], *, through_facts: bool, counts: bool) -> None:
-    """Have the kernels of cells compiled before any cell's time is taken, once in a process."""
+    """Have the kernels of cells compiled before any cell's time is taken, once in a process.
+
+    Where little work is expected they may be interpreted, and are asked for again.
+    """
     kinds = {_kind(own): own._replace(budget=(0, 0)) for own in cells}
     terms = frozenset({own.settings.terms for own in cells} - {None})
-    asked = frozenset(kinds), terms, through_facts, counts, COMPILED.is_all
+    asked = frozenset(kinds), terms, through_facts, counts
+    compiles = COMPILED.is_all
     if asked in _COMPILED_FOR:
         return
     key_links = (no_key_links(), no_key_links()) if through_facts else None
     replays = [_replay_of(own, key_links) for own in kinds.values()]
     known = [] if through_facts else [own for own in terms if own is not None]
     compile_ahead(replays, known, counts=counts and not through_facts)
-    _COMPILED_FOR.add(asked)
+    if compiles and COMPILED.is_all:
+        _COMPILED_FOR.add(asked)
 
 
 def _kind(cell: Cell) -> tuple[Structure, bool] | None:

@@ -24,9 +24,11 @@ DRAWS = 8
 """Stretches drawn for the first round, at least, if that leaves candidates with every memory."""
 BODIES = (4, 2, 1)
 """Windows that a stretch counts: the first of these that leaves enough draws."""
-ROWS, OF_LONG, PART = 1_500, 10_000, 1_000
-"""Tuples that a stretch counts on average, at least, as each has a fixed cost too: a part of long
-archives, but no more than the second number."""
+ROWS = 1_500
+"""Tuples that a stretch counts on average, at least: each has a fixed cost too."""
+MOST_ROWS, PART, MANY = 10_000, 1_000, 32
+"""Of long archives it is one in `PART` of their tuples, but at most so many, and no more than what
+leaves `MANY` draws."""
 FEWEST = 2_000
 """Tuples that a replay counts as, at least: what it takes to begin and end one."""
 
@@ -228,7 +230,8 @@ def affordable(
     span = lanes.prepared.span
     assert span is not None  # noqa: S101 - they have tuples
     rows = sum(lanes.rows)
-    counted = max(ROWS, min(OF_LONG, rows // PART))
+    many = int(tuples / (MANY * max(1, sum(weights))))
+    counted = max(ROWS, min(MOST_ROWS, rows // PART, many))
     least = -(-counted * (span[1] - span[0] + 1) // rows)
     for body in BODIES:
         length = max(least, body * (max(exact.windows) + 1))

@@ -138,7 +138,7 @@ def forward(limit: float, metric: int, layout: Layout) -> Ints:
 
 @jit
 def backward(limit: float, metric: int, layout: Layout) -> Ints:
-    """Return what `greedy` says of ``reverse``; infeasible where no step saves anything."""
+    """Return what `greedy` says of ``reverse``."""
     m = layout.rates.size
     counts = np.empty((m, m - 1), np.int64)
     costs, outputs = np.empty(m), np.empty(m)
@@ -188,7 +188,7 @@ def metric_number(metric: str) -> int:
 
 def greedy(
     join: JoinProfile, throttle: float, way: str = "greedy", *, metric: str = DELTA
-) -> Picked | None:
+) -> Picked:
     """Return the harvest fractions that a greedy heuristic sets (P4 5.1, 6.1).
 
     Parameters
@@ -203,17 +203,17 @@ def greedy(
 
         ``reverse`` mirrors it. All counts begin at n and steps are taken until the setting is
         feasible; a step reads one logical basic window less of one hop that reads two or more.
-        Where no such step of a direction makes C less, its step is to read
-        nothing. Only steps that make C less are considered, and the first found of the greatest
-        score is taken: O; O / C; or, for the deltas, minus what O loses over what C saves.
+        Where no such step of a direction makes C less, its step is to read nothing. Only steps that
+        make C less are considered, and the first found of the greatest score is taken: O; O / C;
+        or, for the deltas, minus what O loses over what C saves.
 
         ``double-sided`` is ``greedy`` where z <= 0.5^((m-1)/2), else ``reverse``.
     metric : {"best-output", "best-output-per-cost", "best-delta-output-per-delta-cost"}
 
     Returns
     -------
-    Picked or None
-        None where ``reverse`` finds no feasible setting. O(n m^4).
+    Picked
+        O(n m^4).
 
     Raises
     ------
@@ -237,4 +237,5 @@ def greedy(
     layout = flatten([join.terms])
     counts = walk(limit, number, layout)
     cost, output = totals(counts, layout)
-    return Picked(counts, cost, output) if cost <= limit else None
+    assert cost <= limit  # noqa: S101 - reading nothing is feasible
+    return Picked(counts, cost, output)

@@ -18,7 +18,7 @@ from gpu_kernels.harvest.layout import flatten
 def upper_bound(join: JoinProfile, limit: float) -> float:
     """Return an upper bound on O of the settings with C at most a limit: the linear relaxation's.
 
-    There must be such a setting. O(n m^2) for each of about 10 prices.
+    The limit is 0 or more. O(n m^2) for each of about 10 prices.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def best_setting(join: JoinProfile, limit: float, *, most: int = MOST) -> Optimu
     Parameters
     ----------
     limit : float
-        In comparisons a second (`JoinProfile.limit`).
+        In comparisons a second (`JoinProfile.limit`), 0 or more.
     most : int
         Sums of parts at most that are kept from one direction to the next; with more the search
         ends with the best setting met so far, not proven.
@@ -53,8 +53,13 @@ def best_setting(join: JoinProfile, limit: float, *, most: int = MOST) -> Optimu
     Returns
     -------
     Optimum
-        The dual takes O(n m^2) for each of about 10 prices; the
-        merge takes what the gap between bound and optimum asks for, milliseconds for m <= 5.
+        The dual takes O(n m^2) for each of about 10 prices; the merge takes what the gap between
+        bound and optimum asks for, milliseconds for m <= 5.
+
+    Raises
+    ------
+    ValueError
+        If the limit is less than 0 or not a number.
 
     Examples
     --------
@@ -66,6 +71,8 @@ def best_setting(join: JoinProfile, limit: float, *, most: int = MOST) -> Optimu
     >>> best.counts.tolist(), best.cost, best.output, best.proven
     ([[0, 0], [3, 4], [5, 5]], 6900000.0, 66600.0, True)
     """
+    if not limit >= 0:
+        raise ValueError(f"limit {limit} must be 0 comparisons a second or more")
     none = np.zeros((0, join.streams - 1), np.int64)
     return searched(flatten([join.terms]), limit, most, none)
 
@@ -123,5 +130,4 @@ def harvest_setting(
     if method == "exact":
         return best_setting(join, limit)
     picked = greedy(join, throttle, method, metric=metric)
-    assert picked is not None  # noqa: S101 - reading nothing is feasible
     return Optimum(*picked, upper_bound(join, limit), proven=False)

@@ -18,7 +18,7 @@ ENOUGH = 400
 GROUPS = 4
 """Row groups of a slice, if that leaves `ENOUGH`: one at each end is read for a part of it."""
 JOINED, ALIKE = 3, 2.0
-"""Slices that `longer` makes one of, unless one of those has so many times the tuples of others."""
+"""Neighbouring slices that `longer` makes one of, unless one then has so many times the mean."""
 MOST = 10_000
 CROWDED, MANY_TIMES = 0.05, 8
 """Share of all tuples, and times the mean of all slices, with which a slice is cut again."""
@@ -143,29 +143,31 @@ def fractions(gap: Ints, at: Ints, parts: Ints) -> Ints:
     return gap // parts * at + gap % parts * at // parts
 
 
-def longer(edges: Ints, before: Floats) -> Ints:
-    """Return the edges of longer slices, of which the fewest tell enough where they are alike.
+def longer(before: Floats) -> Ints:
+    """Return which edges longer slices have: every `JOINED`-th where those have about equal tuples.
+
+    Then the fewest slices that are drawn tell enough, and longer ones are begun less often. The
+    last one may be shorter.
 
     Parameters
     ----------
-    edges : (slices + 1,) int64
-        First tick of every slice, and the tick after the last.
     before : (slices + 1,) float64
-        Tuples before each of them.
+        Tuples before the edges of slices.
 
     Returns
     -------
     (longer slices + 1,) int64
-        The edges as they are where the longer ones are not alike, or fewer than `ENOUGH`.
+        Places of edges; of all where the longer slices are not alike, or fewer than `ENOUGH`.
 
     Examples
     --------
-    >>> longer(np.arange(1201), np.arange(1201.0)).size
-    401
+    >>> longer(np.arange(1201.0))[:4].tolist(), longer(np.arange(500.0))[:4].tolist()
+    ([0, 3, 6, 9], [0, 1, 2, 3])
     """
-    joined = min(JOINED, (edges.size - 1) // ENOUGH)
+    every, last = np.arange(before.size), before.size - 1
+    joined = min(JOINED, last // ENOUGH)
     if joined <= 1:
-        return edges
-    fewer = np.append(np.arange(0, edges.size - 1, joined), edges.size - 1)
+        return every
+    fewer = np.append(every[:last:joined], last)
     tuples = np.diff(before[fewer])
-    return edges[fewer] if tuples.max() <= ALIKE * tuples.mean() else edges
+    return fewer if tuples.max() <= ALIKE * tuples.mean() else every

@@ -312,7 +312,10 @@ def test_a_file_that_may_not_be_read_is_told_as_such(
     ("header", "message"),
     [
         (",k", r"it has '', k\. A column without a name cannot be used: give it one in the first"),
-        ("9,k", r"it has 9, k\. If 9 is no name, the header is missing: add a line of column"),
+        (
+            "9,k",
+            r"it has 9, k\. If 9 is not a name, the header is missing: add a line of column",
+        ),
         ("i,k", r"it has i, k\.$"),
         ("K,9", r"it has K, 9\. Did you mean 'K'\?$"),
     ],

@@ -31,7 +31,7 @@ from gpu_kernels.harvest.layout import Layout, flatten
 from gpu_kernels.harvest.space import Search
 
 SIZES = [(2, 30), (3, 5), (4, 2)]
-"""Streams, and most logical basic windows: up to 46,656 settings."""
+"""Streams, and most logical basic windows: up to 531,441 settings."""
 THROTTLES = (0.01, 0.2, 0.43, 0.8, 1.0)
 
 
@@ -337,3 +337,10 @@ def test_settings_of_equal_output_differ_in_cost_then_in_index() -> None:
     join = JoinProfile((1, 1), (4, 4), (4, 4), ((1,), (0,)), ((1, 1), (1, 1)))
     found = best_setting(join, 1.0)
     assert found.counts.tolist() == [[0], [1]]
+
+
+@pytest.mark.parametrize("limit", [-1.0, float("nan")])
+def test_a_limit_that_nothing_keeps_is_refused(limit: float) -> None:
+    join = profile(drawn_join(1, 2, 3))
+    with pytest.raises(ValueError, match=r"limit .* must be 0 comparisons a second or more"):
+        best_setting(join, limit)

@@ -392,6 +392,8 @@ def test_costs_of_slow_streams_differ(capsys: pytest.CaptureFixture[str]) -> Non
     slow = "--rates 0.0005,0.0006,0.0017 --windows 7200,7200,7200 --distinct 24,15,17"
     out = told(slow, capsys)[1]
     assert all(text in out for text in ("0.0137", "0.0154", "0.0177", "mean 0.0194")), out
+    faster = "--rates 0.0015,0.0018,0.0051 --windows 7200,7200,7200 --distinct 24,15,17"
+    assert all(text in told(faster, capsys)[1] for text in ("0.183", "0.206", "0.219"))
 
 
 @pytest.mark.parametrize(
